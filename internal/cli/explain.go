@@ -13,6 +13,7 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/whatif"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -130,13 +131,18 @@ func (a agentQuery) printStartUps(
 	page := c.page(a.Stdout, a.Getenv)
 	switch {
 	case c.format == outputJSON || c.format == outputYAML:
+		if pods {
+			for i := range records {
+				records[i].WhatIf = whatif.Predict(records[i])
+			}
+		}
 		if pods && len(wanted) == 1 {
 			v.whole = func(records []api.Record) any { return records[0] }
 		}
 	case c.format == outputTable && (pods || len(records) == 1):
 		var texts []string
 		for _, record := range v.sorted(records, c.sortBy) {
-			texts = append(texts, render.Waterfall(record, page, a.livePulls(ctx, record)...))
+			texts = append(texts, a.waterfall(ctx, record, page))
 		}
 		return a.print(strings.Join(texts, "\n"), failed)
 	case c.format == outputTable:
@@ -145,13 +151,19 @@ func (a agentQuery) printStartUps(
 			return a.fail(err)
 		}
 		slowest := slices.MinFunc(records, longestFirst)
-		return a.print(text+"\n"+render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
+		return a.print(text+"\n"+a.waterfall(ctx, slowest, page), failed)
 	}
 	text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
 	if err != nil {
 		return a.fail(err)
 	}
 	return a.print(text, failed)
+}
+
+// waterfall returns the waterfall of a start-up, and the changes that make the start-up faster.
+func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
+	return render.Waterfall(record, page, a.livePulls(ctx, record)...) +
+		render.WhatIf(whatif.Predict(record), record.Total, page)
 }
 
 // livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod waits

@@ -153,6 +153,12 @@ func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.R
 		r.Phases[i].StartAt = api.InstantOf(r.CreatedAt.Add(start))
 		r.Phases[i].EndAt = api.InstantOf(r.Phases[i].StartAt.Add(r.Phases[i].Length.Duration()))
 	}
+	if last := r.Phases[len(r.Phases)-1]; last.Phase == timeline.PhaseReadinessProbe {
+		r.Milestones = []api.MilestoneRecord{{Milestone: "running", Container: "app", Earliest: last.StartAt,
+			Latest: last.StartAt}, {Milestone: "containers_ready", Earliest: last.EndAt, Latest: last.EndAt}}
+		r.Probes = []api.ProbeRecord{{Container: "app", Kind: timeline.ProbeReadiness,
+			Period: api.Seconds(time.Second), Timeout: api.Seconds(time.Second), SuccessThreshold: 1}}
+	}
 	if ago == 0 {
 		r.State = timeline.StateStarting
 		r.Phases[len(r.Phases)-1].Open = true

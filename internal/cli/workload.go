@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/whatif"
 	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
@@ -26,10 +27,12 @@ const (
 	numbersLimit = time.Second
 )
 
-// workloadList is the JSON of a workload: the list of records, as for other lists, and the summary.
+// workloadList is the JSON of a workload: the list of records, as for other lists, the summary, and the changes that
+// make the start-ups faster.
 type workloadList struct {
 	Items   []api.Record     `json:"items"`
 	Summary workload.Summary `json:"summary"`
+	WhatIf  []whatif.Mean    `json:"what_if"`
 }
 
 // isWorkload reports whether the resource is neither a pod nor a node.
@@ -64,10 +67,10 @@ func (a agentQuery) explainWorkload(
 	if list || !structured && len(records) == 1 {
 		return a.printStartUps(ctx, c, []resource{r}, records, failed)
 	}
-	summary := workload.Summarize(records, options)
+	summary, means := workload.Summarize(records, options), whatif.Means(records)
 	if structured {
 		v := startUps(a.manyNodes(), "", a.Now)
-		v.whole = func(items []api.Record) any { return workloadList{items, summary} }
+		v.whole = func(items []api.Record) any { return workloadList{items, summary, means} }
 		text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, c.page(a.Stdout, a.Getenv))
 		if err != nil {
 			return a.fail(err)
@@ -80,7 +83,7 @@ func (a agentQuery) explainWorkload(
 	}
 	page := c.page(a.Stdout, a.Getenv)
 	slowest := slowestOf(records)
-	return a.print(render.Workload(name, summary, page)+"\n"+
+	return a.print(render.Workload(name, summary, page)+render.WhatIfMeans(means, page)+"\n"+
 		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/traceevent"
+	"github.com/podlapse/podlapse/internal/whatif"
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
@@ -121,7 +122,13 @@ func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	text, err := s.json()
+	record, err := s.record()
+	if err != nil {
+		a.internalError(w, err)
+		return
+	}
+	record.WhatIf = whatif.Predict(record)
+	text, err := api.EncodeLine(record)
 	a.send(w, r, text, err)
 }
 

@@ -2,8 +2,8 @@ package whatif
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
@@ -146,9 +146,6 @@ func (s *startUp) volumes() []change {
 	return []change{c}
 }
 
-// missingObject finds the name of a missing ConfigMap or Secret in a message of the kubelet.
-var missingObject = regexp.MustCompile(`\b(configmap|secret) "([^"]{1,253})" not found`)
-
 // configuration returns one change for the pod and for each container that waited for its configuration.
 func (s *startUp) configuration() []change {
 	pod := s.newChange(api.WhatIfConfig, "")
@@ -175,17 +172,18 @@ func (s *startUp) configuration() []change {
 // missingObject returns the only missing ConfigMap or Secret that the kubelet's Events about a container name, or an
 // empty text. An empty name of the container selects the Events about the pod.
 func (s *startUp) missingObject(container string) (object string) {
-	kinds := map[string]string{"configmap": "ConfigMap ", "secret": "Secret "}
 	for _, event := range s.record.Events {
-		for _, match := range missingObject.FindAllStringSubmatch(event.Message, -1) {
-			found := kinds[match[1]] + match[2]
-			if event.Container != container {
+		for word, kind := range map[string]string{"configmap": "ConfigMap", "secret": "Secret"} {
+			_, after, _ := strings.Cut(event.Message, word+` "`)
+			name, after, _ := strings.Cut(after, `"`)
+			if event.Container != container || !strings.HasPrefix(after, " not found") {
 				continue
 			}
-			if object != "" && object != found {
+			if found := kind + " " + name; object == "" || object == found {
+				object = found
+			} else {
 				return ""
 			}
-			object = found
 		}
 	}
 	return object

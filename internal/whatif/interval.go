@@ -2,8 +2,13 @@ package whatif
 
 import "time"
 
-// maxLength limits the durations that an untrusted server can send, so that sums do not overflow.
-const maxLength = 10 * 365 * 24 * time.Hour
+// These limits apply to the records of an untrusted server, so that sums do not overflow.
+const (
+	maxLength     = 30 * 24 * time.Hour // of a duration
+	maxProbe      = 24 * time.Hour      // of the settings of a probe
+	maxPhases     = 2048
+	maxContainers = 512
+)
 
 // interval contains a duration. The true duration is at least low and at most high.
 type interval struct{ low, high time.Duration }

@@ -85,7 +85,7 @@ func TestPredict(t *testing.T) {
 		{"pull, no probe", invented(sandbox, pull, start, status),
 			"images_on_node gain 19.5..20.5 total 1.35..2.75"}, // 22 s; the wait of 0.5 s becomes 0 to 1 s
 		{"pull, probe", probed(invented(sandbox, pull, start, ready), "app", timeline.ProbeReadiness, 2*time.Second),
-			"images_on_node gain 17..24 total 1.35..9.35, readiness_period/app gain -2..3 total 20.25..30.25"},
+			"images_on_node gain 18..22 total 3.15..8.25, readiness_period/app gain -2..3 total 20.25..30.25"},
 		{"pull, probe of unknown period", invented(sandbox, pull, start, ready), ""},
 		{"pull before a missing ConfigMap", invented(sandbox, pull, config, start, status),
 			"config_present/app gain 11.5..12.5 total 19.35..24.75"}, // the wait does not end earlier with the image

@@ -81,7 +81,7 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 	}
 	wait, changes := c.wait[target.name]
 	if !changes {
-		if wait, ok = s.waitMoved(target); !ok {
+		if wait, ok = s.waitMoved(target, end); !ok {
 			return interval{}, false
 		}
 	}
@@ -270,18 +270,28 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 }
 
 // waitMoved returns how much earlier a container can be ready because its probes meet another moment of their periods.
-// The result is false if the container can have a probe of unknown period.
-func (s *startUp) waitMoved(c *container) (interval, bool) {
-	later := relist
-	for _, probe := range c.probes {
-		later += betweenProbes(probe)
+// The container was able to pass a probe at most one period before it passed. The kubelet's first probe can also be
+// later than before. The result is false if the container can have a probe of unknown period.
+func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
+	wait := c.ready.minus(c.final)
+	if c.kind == timeline.KindMain {
+		wait.low = min(wait.low, c.ready.minus(end).low)
 	}
+	periods := time.Duration(0)
+	for _, probe := range c.probes {
+		periods += betweenProbes(probe)
+	}
+	wait.low -= firstProbes(c) - relist - periods // the time between the first success and the last required success
 	for kind, name := range probePhases() {
 		if _, known := c.probes[kind]; !known && s.waitsFor(c, name) {
 			return interval{}, false
 		}
 	}
-	return interval{-later, min(later, max(c.ready.minus(c.final).high, 0))}, true
+	earlier := periods
+	if periods == 0 {
+		earlier = relist
+	}
+	return interval{-periods - max(relist-max(wait.low, 0), 0), min(earlier, max(wait.high, 0))}, true
 }
 
 // probePhases returns the phase in which a start-up waits for each kind of probe.

@@ -9,9 +9,6 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxContainers limits the number of containers of a record from an untrusted server.
-const maxContainers = 512
-
 // startUp is a completed start-up of known length. All instants are durations since the creation of the pod.
 type startUp struct {
 	record     *api.Record
@@ -41,7 +38,8 @@ type container struct {
 func newStartUp(record *api.Record) (*startUp, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
 	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||
-		total <= 0 || bound < 0 || bound >= total || total > maxLength || len(record.Phases) == 0 {
+		total <= 0 || bound < 0 || bound >= total || total > maxLength || len(record.Phases) == 0 ||
+		len(record.Phases) > maxPhases {
 		return nil, false
 	}
 	if slices.ContainsFunc(record.Missing, func(m string) bool { return strings.HasPrefix(m, "attempts beyond") }) {
@@ -63,6 +61,7 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 	if all, known := s.milestone("containers_ready", ""); known {
 		s.ready = all
 	}
+	s.last = s.readyLast()
 	return s, s.addContainers()
 }
 
@@ -79,8 +78,10 @@ func (s *startUp) addContainers() bool {
 		}
 		c := container{name: pull.Container, kind: pull.Kind, probes: map[timeline.ProbeKind]api.ProbeRecord{}}
 		for _, probe := range s.record.Probes {
-			if probe.Container == c.name && probe.Period > 0 && probe.Period.Duration() <= maxLength &&
-				probe.Timeout.Duration() <= maxLength && probe.InitialDelay.Duration() <= maxLength {
+			if probe.Container == c.name && probe.Period > 0 {
+				for _, setting := range []*api.Seconds{&probe.Period, &probe.Timeout, &probe.InitialDelay} {
+					*setting = min(max(*setting, 0), api.Seconds(maxProbe))
+				}
 				c.probes[probe.Kind] = probe
 			}
 		}
@@ -92,9 +93,11 @@ func (s *startUp) addContainers() bool {
 		if ready, known := s.milestone("container_ready", c.name); known {
 			c.ready = interval{max(ready.low, c.final.low), min(ready.high, s.ready.high)}
 		}
+		if c.name == s.last {
+			c.ready = s.ready
+		}
 		s.containers = append(s.containers, c)
 	}
-	s.last = s.readyLast()
 	return slices.ContainsFunc(s.containers, func(c container) bool { return c.kind == timeline.KindMain })
 }
 

@@ -56,6 +56,9 @@ type Record struct {
 	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
 	// Termination is nil if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
+	// WhatIf contains the changes that make the start-up faster, the largest gain first. Only the answer about one
+	// start-up contains WhatIf. Records on standard output, lists and the stream never contain WhatIf.
+	WhatIf []WhatIfRecord `json:"what_if,omitempty"`
 }
 
 // SkewRecord is the difference between the control plane's clock and the node's clock. Least and Most are positive if

@@ -1,0 +1,58 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/whatif"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// maxWhatIf is the maximum number of changes in a text.
+const maxWhatIf = 3
+
+// WhatIf lists the changes that make a start-up faster, the largest gain first. The text is empty without predictions.
+// The predictions can come from an untrusted record.
+func WhatIf(predictions []api.WhatIfRecord, total api.Seconds, page terminal.Page) string {
+	var lines []string
+	for _, p := range predictions[:min(len(predictions), maxWhatIf)] {
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", p.Text,
+			gainText(p.TotalLeast, p.TotalMost, p.GainLeast, p.GainMost, total), p.Assumption))
+	}
+	return whatIfText(lines, page)
+}
+
+// WhatIfMeans lists the changes that make the start-ups of a workload faster.
+func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
+	var lines []string
+	for _, m := range means[:min(len(means), maxWhatIf)] {
+		lines = append(lines, fmt.Sprintf("%s: on average %s in %d of %s, %s", m.Text,
+			gainText(m.TotalLeast, m.TotalMost, m.GainLeast, m.GainMost, m.Total), m.StartUps,
+			number(m.Of, "start-up"), m.Assumption))
+	}
+	return whatIfText(lines, page)
+}
+
+// gainText describes the interval of the new duration. If the interval of the new duration contains the old duration,
+// gainText describes the gain, whose interval is smaller.
+func gainText(least, most, gainLeast, gainMost, total api.Seconds) string {
+	switch {
+	case gainLeast <= 0:
+		return "up to " + short(gainMost) + " earlier"
+	case most >= total:
+		return fmt.Sprintf("%.1f to %s earlier", gainLeast.Duration().Seconds(), short(gainMost))
+	}
+	return fmt.Sprintf("%.1f to %s instead of %s", least.Duration().Seconds(), short(most), short(total))
+}
+
+func whatIfText(lines []string, page terminal.Page) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	text := "\nWHAT WOULD HELP\n"
+	for _, line := range lines {
+		text += "  " + strings.ReplaceAll(page.Wrap(terminal.Clean(line)), "\n", "\n  ") + "\n"
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Mean is the predicted effect of one change on the start-ups of a workload: the mean of the start-ups whose own
+// prediction is known. The intervals contain the mean of the true values.
+type Mean struct {
+	Change     api.WhatIf `json:"change"`
+	Container  string     `json:"container,omitempty"` // absent if the change concerns the whole pod
+	Text       string     `json:"text"`                // the most common text of the predictions
+	Assumption string     `json:"assumption"`
+	StartUps   int        `json:"start_ups"` // start-ups with a prediction for this change
+	Of         int        `json:"of"`        // completed start-ups of the workload
+	// Total is the mean duration of the StartUps without the change.
+	Total      api.Seconds `json:"total_seconds"`
+	TotalLeast api.Seconds `json:"total_least_seconds"`
+	TotalMost  api.Seconds `json:"total_most_seconds"`
+	GainLeast  api.Seconds `json:"gain_least_seconds"`
+	GainMost   api.Seconds `json:"gain_most_seconds"`
+}
+
+// Means predicts the changes of all start-ups of a workload. The change that saves the most time in all start-ups
+// together comes first. The order and the repetition of records do not change the result.
+func Means(records []api.Record) []Mean {
+	type key struct {
+		change    api.WhatIf
+		container string
+	}
+	found := map[key]*total{}
+	completed := 0
+	for _, record := range unique(records) {
+		if record.State != timeline.StateReady && record.State != timeline.StateSucceeded {
+			continue
+		}
+		completed++
+		for _, p := range Predict(*record) {
+			k := key{p.Change, p.Container}
+			if found[k] == nil {
+				found[k] = &total{texts: map[[2]string]int{}}
+			}
+			found[k].add(record, p)
+		}
+	}
+	means := make([]Mean, 0, len(found))
+	for k, t := range found {
+		m := t.mean()
+		m.Change, m.Container, m.Of = k.change, k.container, completed
+		means = append(means, m)
+	}
+	slices.SortFunc(means, func(a, b Mean) int {
+		saved := func(m Mean) float64 { return (m.GainLeast + m.GainMost).Duration().Seconds() * float64(m.StartUps) }
+		return cmp.Or(cmp.Compare(saved(b), saved(a)), cmp.Compare(a.Change, b.Change),
+			cmp.Compare(a.Container, b.Container))
+	})
+	return means
+}
+
+// unique returns the latest record of each start-up.
+func unique(records []api.Record) []*api.Record {
+	latest := map[string]*api.Record{}
+	for i := range records {
+		record := &records[i]
+		id := cmp.Or(record.ID, record.Namespace+"/"+record.Name+"/"+record.UID)
+		if known := latest[id]; known == nil || known.Partial && !record.Partial ||
+			known.Partial == record.Partial && record.SettledAt.After(known.SettledAt.Time) {
+			latest[id] = record
+		}
+	}
+	list := make([]*api.Record, 0, len(latest))
+	for _, record := range latest {
+		list = append(list, record)
+	}
+	return list
+}
+
+// total adds up the predictions of one change. Durations are at most maxLength, so their sum in float64 has an error
+// of far less than a microsecond for each start-up.
+type total struct {
+	n                                int
+	total, low, high, gainLow, gains float64
+	texts                            map[[2]string]int // the number of predictions for each text and assumption
+}
+
+func (t *total) add(record *api.Record, p api.WhatIfRecord) {
+	t.n++
+	t.total += record.Total.Duration().Seconds()
+	t.low += p.TotalLeast.Duration().Seconds()
+	t.high += p.TotalMost.Duration().Seconds()
+	t.gainLow += p.GainLeast.Duration().Seconds()
+	t.gains += p.GainMost.Duration().Seconds()
+	t.texts[[2]string{p.Text, p.Assumption}]++
+}
+
+// The method "mean" returns the mean, rounded to microseconds.
+func (t *total) mean() Mean {
+	of := func(sum float64) api.Seconds {
+		return api.Seconds(time.Duration(sum / float64(t.n) * float64(time.Second)).Round(time.Microsecond))
+	}
+	var common [2]string
+	for text, n := range t.texts {
+		if more := n - t.texts[common]; common[0] == "" || more > 0 ||
+			more == 0 && slices.Compare(text[:], common[:]) < 0 {
+			common = text
+		}
+	}
+	return Mean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total), TotalLeast: of(t.low),
+		TotalMost: of(t.high), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
+}

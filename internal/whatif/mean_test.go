@@ -1,0 +1,62 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestMeans(t *testing.T) {
+	record := func(id string, pull float64) api.Record {
+		r := invented(part{timeline.PhaseSandbox, "", 1}, part{timeline.PhasePull, "app", pull},
+			part{timeline.PhaseContainerStart, "app", 0.5}, part{timeline.PhaseKubeletSync, "app", 0.5})
+		r.ID = id
+		return r
+	}
+	running := record("d", 20)
+	running.State = timeline.StateStarting
+	early := record("b", 30) // an earlier record of start-up b
+	early.Partial = true
+	records := []api.Record{record("a", 10), record("b", 20), early, record("c", 0.1), running, record("a", 10)}
+	want := Mean{Change: api.WhatIfImages, Text: "with the image on the node",
+		Assumption: "if the pull policy is not Always", StartUps: 2, Of: 3, Total: api.Seconds(17 * time.Second),
+		// the means of 12 and 22 s, of 10 - 0.5 and 20 - 0.5 s, and of 10 + 0.5 and 20 + 0.5 s
+		GainLeast: api.Seconds(14500 * time.Millisecond), GainMost: api.Seconds(15500 * time.Millisecond),
+		TotalLeast: api.Seconds(1350 * time.Millisecond), TotalMost: api.Seconds(2750 * time.Millisecond),
+	}
+	for range 2 {
+		if got := Means(records); len(got) != 1 || got[0] != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		slices.Reverse(records)
+	}
+	if got := Means(nil); got == nil || len(got) > 0 {
+		t.Errorf("got %v, want an empty list", got)
+	}
+}
+
+// TestMeansAreOrdered names two changes of several pods. The first change saves more time in each pod that it helps, and
+// the second change saves more time in all pods together.
+func TestMeansAreOrdered(t *testing.T) {
+	var records []api.Record
+	for i := range 4 {
+		parts := []part{{timeline.PhaseSandbox, "", 1}, {timeline.PhaseContainerStart, "init", 0.5},
+			{timeline.PhaseInitRun, "init", 10}, {timeline.PhaseKubeletSync, "app", 0.5}}
+		if i == 0 {
+			parts = append(parts, part{timeline.PhasePull, "app", 20})
+		}
+		r := invented(append(parts, part{timeline.PhaseContainerStart, "app", 0.5},
+			part{timeline.PhaseKubeletSync, "app", 0.5})...)
+		r.ID = fmt.Sprint(i)
+		records = append(records, r)
+	}
+	got := Means(records)
+	if len(got) != 2 || got[0].Change != api.WhatIfSidecar || got[0].StartUps != 4 ||
+		got[1].Change != api.WhatIfImages || got[1].StartUps != 1 {
+		t.Errorf("%+v", got)
+	}
+}
