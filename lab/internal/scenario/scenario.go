@@ -62,6 +62,8 @@ func Table() []Scenario {
 			false},
 		{"workload", "pods of one Deployment with and without a pull: explain reports percentiles, true means by " +
 			"cause, and what makes the difference", explainWorkload, false},
+		{"what-if", "slow pods, and the same pods after five real changes: the new start-ups lie in the predicted " +
+			"intervals; PODLAPSE_WHAT_IF_PODS sets the number of pods of each change", whatIf, false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
 			"stated error", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",

@@ -1,0 +1,226 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// whatIfVariable sets the number of pods of each change.
+const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
+
+// whatIfPods is the default number of pods of each change.
+const whatIfPods = 20
+
+// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
+// scenario makes this change for real, and starts each pod again. The true duration of the second start-up must lie in
+// the predicted interval.
+func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	count, err := whatIfCount(os.Getenv(whatIfVariable))
+	if err != nil {
+		return err
+	}
+	if err := b.Throttle(ctx, whatIfRate); err != nil {
+		return err
+	}
+	arrivals, stop := b.Watch(ctx)
+	for _, c := range whatIfCases() {
+		pairs := make([]whatIfPair, count)
+		run := whatIfRun{b, arrivals, c}
+		if err := run.all(ctx, pairs); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		v.judgeWhatIf(c, pairs)
+	}
+	return stop()
+}
+
+func whatIfCount(text string) (int, error) {
+	if text == "" {
+		return whatIfPods, nil
+	}
+	count, err := strconv.ParseUint(text, 10, 8)
+	if err != nil || count == 0 {
+		return 0, fmt.Errorf("%s=%q: must be a number from 1 to 255", whatIfVariable, text)
+	}
+	return int(count), nil
+}
+
+// whatIfPair is a pod without the change, and the same pod with the change.
+type whatIfPair struct {
+	before, after whatIfTruth
+	predicted     bool // false if the evidence of the pod does not bound the gain
+	prediction    whatIfPrediction
+}
+
+// whatIfTruth is the interval of the true duration of a start-up. The creation of the pod happened during the
+// scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
+type whatIfTruth struct{ low, high time.Duration }
+
+// watchDelay is the longest time from a change of a pod to its arrival in the scenario's watch.
+const watchDelay = 100 * time.Millisecond
+
+// whatIfPrediction contains the intervals of one prediction.
+type whatIfPrediction struct{ totalLow, totalHigh, gainLow, gainHigh time.Duration }
+
+// whatIfRun starts the pods of one case.
+type whatIfRun struct {
+	b        *bench.Bench
+	arrivals *bench.Arrivals
+	c        whatIfCase
+}
+
+// The method "all" starts all pods of a case. If the change is a setting of the kubelet, all pods without the change
+// start first.
+func (r whatIfRun) all(ctx context.Context, pairs []whatIfPair) error {
+	if r.c.setting == nil {
+		return r.each(ctx, pairs, func(ctx context.Context, i int) error {
+			return errors.Join(r.before(ctx, i, &pairs[i]), r.after(ctx, i, &pairs[i]))
+		})
+	}
+	err := r.each(ctx, pairs, func(ctx context.Context, i int) error { return r.before(ctx, i, &pairs[i]) })
+	if err != nil {
+		return err
+	}
+	if err := r.c.setting(ctx, r.b); err != nil {
+		return err
+	}
+	err = r.each(ctx, pairs, func(ctx context.Context, i int) error { return r.after(ctx, i, &pairs[i]) })
+	return errors.Join(err, r.b.Node.PullSerially(ctx))
+}
+
+// each calls a function for each pair, for as many pairs at the same time as the case allows.
+func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error) error {
+	together, ctx := errgroup.WithContext(ctx)
+	together.SetLimit(max(r.c.together, 1))
+	for i := range pairs {
+		together.Go(func() error { return start(ctx, i) })
+	}
+	return together.Wait()
+}
+
+// before starts a pod without the change, and reads the prediction.
+func (r whatIfRun) before(ctx context.Context, i int, pair *whatIfPair) error {
+	pod := fmt.Sprintf("%s-before-%d", r.c.name, i)
+	var err error
+	if pair.before, err = r.start(ctx, pod, i, false); err != nil {
+		return err
+	}
+	if _, err := r.b.AwaitSettled(ctx, pod); err != nil {
+		return err
+	}
+	text, err := askAgent(ctx, r.b, pod, "-o", "json")
+	if err != nil {
+		return err
+	}
+	if pair.prediction, pair.predicted, err = r.c.read(text); err != nil {
+		return fmt.Errorf("read the predictions of pod %s: %w", pod, err)
+	}
+	return r.b.DeletePod(ctx, pod)
+}
+
+// after starts the same pod with the change.
+func (r whatIfRun) after(ctx context.Context, i int, pair *whatIfPair) error {
+	pod := fmt.Sprintf("%s-after-%d", r.c.name, i)
+	var err error
+	if pair.after, err = r.start(ctx, pod, i, true); err != nil {
+		return err
+	}
+	return r.b.DeletePod(ctx, pod)
+}
+
+// The method "start" starts a pod, and returns the true duration of its start-up.
+func (r whatIfRun) start(ctx context.Context, pod string, i int, changed bool) (whatIfTruth, error) {
+	spec, err := r.c.spec(ctx, r.b, i, changed)
+	if err != nil {
+		return whatIfTruth{}, err
+	}
+	created, err := bench.Dated(func() error { return r.b.CreatePod(ctx, pod, spec) })
+	if err != nil {
+		return whatIfTruth{}, err
+	}
+	if r.c.during != nil && !changed {
+		if err := r.c.during(ctx, r.b, i); err != nil {
+			return whatIfTruth{}, err
+		}
+	}
+	err = r.b.Node.Report.Wait(ctx, "pod "+pod+" to be ready", 2*startLimit, 20*time.Millisecond,
+		func(context.Context) error {
+			if r.arrivals.Of(pod).ReadyAt.IsZero() {
+				return errors.New("the pod's status does not show this condition yet")
+			}
+			return nil
+		})
+	ready := r.arrivals.Of(pod).ReadyAt
+	if err == nil && r.c.afterwards != nil {
+		err = r.c.afterwards(ctx, r.b, i, changed)
+	}
+	return whatIfTruth{ready.Sub(created.EndAt) - watchDelay, ready.Sub(created.StartAt)}, err
+}
+
+// read finds the case's prediction in the JSON of "explain".
+func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error) {
+	var record struct {
+		WhatIf []struct {
+			Change     string      `json:"change"`
+			Container  string      `json:"container"`
+			TotalLeast json.Number `json:"total_least_seconds"`
+			TotalMost  json.Number `json:"total_most_seconds"`
+			GainLeast  json.Number `json:"gain_least_seconds"`
+			GainMost   json.Number `json:"gain_most_seconds"`
+		} `json:"what_if"`
+	}
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		return p, false, err
+	}
+	for _, w := range record.WhatIf {
+		if w.Change != c.change || w.Container != c.container {
+			continue
+		}
+		for target, value := range map[*time.Duration]json.Number{&p.totalLow: w.TotalLeast, &p.totalHigh: w.TotalMost,
+			&p.gainLow: w.GainLeast, &p.gainHigh: w.GainMost} {
+			length, bad := agent.Nanoseconds(value)
+			*target, err = length, errors.Join(err, bad)
+		}
+		return p, err == nil, err
+	}
+	return p, false, nil
+}
+
+// judgeWhatIf compares the predictions of one case with the truth. If fewer than half of the pods have a prediction,
+// the case proves nothing.
+func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
+	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
+	if v.Compared++; 2*len(predicted) < len(pairs) {
+		v.Problem("%s: %d of %d pods have a prediction, want at least half", c.name, len(predicted), len(pairs))
+	}
+	gains := 0
+	var before, after, low, high time.Duration
+	for _, p := range predicted {
+		v.Compared++
+		if p.after.high < p.prediction.totalLow || p.after.low > p.prediction.totalHigh {
+			v.Problem("%s: the start-up took %s s before the change and %s to %s s after the change, predicted were "+
+				"%s to %s s", c.name, seconds(p.before.high), seconds(p.after.low), seconds(p.after.high),
+				seconds(p.prediction.totalLow), seconds(p.prediction.totalHigh))
+		}
+		if p.before.high-p.after.low >= p.prediction.gainLow && p.before.low-p.after.high <= p.prediction.gainHigh {
+			gains++
+		}
+		n := time.Duration(len(predicted))
+		before, after = before+p.before.high/n, after+p.after.high/n
+		low, high = low+p.prediction.totalLow/n, high+p.prediction.totalHigh/n
+	}
+	v.Note("%s: %d of %d pods have a prediction; mean start-up %s s before and %s s after the change, predicted %s to "+
+		"%s s; %d gains lie in their interval, which does not include the variation of the other steps", c.name,
+		len(predicted), len(pairs), seconds(before), seconds(after), seconds(low), seconds(high), gains)
+}

@@ -1,0 +1,58 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWhatIfVerdict(t *testing.T) {
+	const second = time.Second
+	good := whatIfPair{before: whatIfTruth{9 * second, 9 * second}, after: whatIfTruth{3 * second, 3 * second},
+		predicted: true, prediction: whatIfPrediction{2 * second, 4 * second, 5 * second, 7 * second}}
+	missing, wrong := good, good
+	missing.predicted = false
+	wrong.after = whatIfTruth{5 * second, 5 * second}
+	for name, test := range map[string]struct {
+		pairs []whatIfPair
+		want  string // part of the problem; empty without a problem
+	}{
+		"right":                 {[]whatIfPair{good, good}, ""},
+		"one without":           {[]whatIfPair{good, missing}, ""},
+		"most without":          {[]whatIfPair{good, missing, missing}, "1 of 3 pods have a prediction"},
+		"outside the interval":  {[]whatIfPair{good, wrong}, "predicted were 2.000 to 4.000 s"},
+		"no pod has prediction": {[]whatIfPair{missing}, "0 of 1 pods"},
+	} {
+		v := &Verdict{}
+		v.judgeWhatIf(whatIfCase{name: "image"}, test.pairs)
+		problems := strings.Join(v.Problems, "\n")
+		if (problems != "") != (test.want != "") || !strings.Contains(problems, test.want) {
+			t.Errorf("%s: problems %q, want %q", name, problems, test.want)
+		}
+	}
+}
+
+func TestWhatIfReadsPrediction(t *testing.T) {
+	const text = `{"what_if":[{"change":"images_on_node","total_least_seconds":1,"total_most_seconds":2.5,` +
+		`"gain_least_seconds":-1,"gain_most_seconds":4},{"change":"config_present","container":"main",` +
+		`"total_least_seconds":5,"total_most_seconds":6,"gain_least_seconds":7,"gain_most_seconds":8}]}`
+	p, there, err := whatIfCase{change: "images_on_node"}.read(text)
+	want := whatIfPrediction{time.Second, 2500 * time.Millisecond, -time.Second, 4 * time.Second}
+	if err != nil || !there || p != want {
+		t.Errorf("got %+v, %v, %v, want %+v", p, there, err, want)
+	}
+	if _, there, err := (whatIfCase{change: "config_present"}).read(text); there || err != nil {
+		t.Errorf("a prediction of another container: %v, %v", there, err)
+	}
+	if _, _, err := (whatIfCase{}).read("{"); err == nil {
+		t.Error("no error for incomplete JSON")
+	}
+}
+
+func TestWhatIfCount(t *testing.T) {
+	for text, want := range map[string]int{"": whatIfPods, "3": 3, "0": 0, "-1": 0, "many": 0} {
+		if got, err := whatIfCount(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// The sizes of the images, and the download rate.
+const (
+	whatIfRate  = 256 << 10 // bytes per second for each response
+	whatIfLayer = 6 * whatIfRate
+	whatIfSmall = whatIfRate
+	whatIfLarge = 9 * whatIfRate
+)
+
+// whatIfCase is one change that the scenario makes for real.
+type whatIfCase struct {
+	name      string
+	change    string // the name of the change in the agent's output
+	container string
+	together  int // number of pairs that start at the same time; their waits do not disturb each other
+	// spec returns the pod of the pair i, with or without the change.
+	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
+	// during does something while a pod without the change starts; nil for nothing.
+	during func(ctx context.Context, b *bench.Bench, i int) error
+	// afterwards does something when a pod is ready; nil for nothing.
+	afterwards func(ctx context.Context, b *bench.Bench, i int, changed bool) error
+	// setting makes the change for all pods, if the change is a setting of the kubelet.
+	setting func(ctx context.Context, b *bench.Bench) error
+}
+
+func whatIfCases() []whatIfCase {
+	return []whatIfCase{
+		{name: "image", change: "images_on_node", spec: withImage},
+		{name: "readiness", change: "readiness_period", container: mainName, together: 4, spec: withProbe},
+		{name: "config", change: "config_present", container: mainName, together: 4, spec: withConfig,
+			during: func(ctx context.Context, b *bench.Bench, i int) error {
+				if err := sleep(ctx, 8*time.Second); err != nil {
+					return err
+				}
+				return b.CreateConfigMap(ctx, whatIfName("config", i))
+			}},
+		{name: "sidecar", change: "init_as_sidecar", container: initName, spec: asSidecar},
+		{name: "queue", change: "parallel_pulls", spec: behindOther, afterwards: awaitOther,
+			setting: func(ctx context.Context, b *bench.Bench) error { return b.Node.PullInParallel(ctx, 4) }},
+	}
+}
+
+func whatIfName(what string, i int) string { return fmt.Sprintf("%s-%d", what, i) }
+
+func mainOf(image string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
+}
+
+// withImage returns a pod whose image the node lacks. The first pod of the pair brings the image to the node.
+func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
+	name := whatIfName("image", i)
+	if changed {
+		return mainOf(b.Reference(name)), nil
+	}
+	image, err := b.Image(ctx, name, whatIfLayer)
+	return mainOf(image), err
+}
+
+// withProbe returns a pod that is able to pass its readiness probe after 2 to 11 seconds. A probe that starts up to one
+// second earlier waits and passes too.
+func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
+	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
+	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = 10, 1
+	if changed {
+		main.ReadinessProbe.PeriodSeconds = 1
+	}
+	return corev1.PodSpec{Containers: []corev1.Container{main}}, nil
+}
+
+// withConfig returns a pod with environment variables from a ConfigMap.
+func withConfig(_ context.Context, b *bench.Bench, i int, _ bool) (corev1.PodSpec, error) {
+	spec := mainOf(b.BaseImage)
+	spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: whatIfName("config", i)}}}}
+	return spec, nil
+}
+
+// asSidecar returns a pod whose init container runs for five seconds. As a sidecar, the container runs until the end of
+// the pod.
+func asSidecar(_ context.Context, b *bench.Bench, _ int, changed bool) (corev1.PodSpec, error) {
+	spec := mainOf(b.BaseImage)
+	spec.InitContainers = []corev1.Container{bench.InitContainer(initName, b.BaseImage, 5*time.Second)}
+	if changed {
+		spec.InitContainers[0] = bench.Sidecar(initName, b.BaseImage)
+	}
+	return spec, nil
+}
+
+// behindOther starts a pod that pulls a large image, and returns a pod that pulls a small image at the same time.
+func behindOther(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
+	large, small := otherName(i, changed), whatIfName("small", i)
+	if changed {
+		small += "-after"
+	}
+	image, err := b.Image(ctx, large, whatIfLarge)
+	if err != nil {
+		return corev1.PodSpec{}, err
+	}
+	if err := b.CreatePod(ctx, large, mainOf(image)); err != nil {
+		return corev1.PodSpec{}, err
+	}
+	err = b.Node.Report.Wait(ctx, "the kubelet to request the image of pod "+large, startLimit, 20*time.Millisecond,
+		func(ctx context.Context) error {
+			_, err := b.PullRequestedAt(ctx, large)
+			return err
+		})
+	if err != nil {
+		return corev1.PodSpec{}, err
+	}
+	image, err = b.Image(ctx, small, whatIfSmall)
+	return mainOf(image), err
+}
+
+func otherName(i int, changed bool) string {
+	if changed {
+		return whatIfName("large-after", i)
+	}
+	return whatIfName("large", i)
+}
+
+// awaitOther waits until the pod with the large image is ready, so that its pull does not delay the next pair.
+func awaitOther(ctx context.Context, b *bench.Bench, i int, changed bool) error {
+	large := otherName(i, changed)
+	if err := b.AwaitReady(ctx, large, startLimit); err != nil {
+		return err
+	}
+	return b.DeletePod(ctx, large)
+}
