@@ -24,9 +24,9 @@ func TestMeans(t *testing.T) {
 	records := []api.Record{record("a", 10), record("b", 20), early, record("c", 0.1), running, record("a", 10)}
 	want := Mean{Change: api.WhatIfImages, Text: "with the image on the node",
 		Assumption: "if the pull policy is not Always", StartUps: 2, Of: 3, Total: api.Seconds(17 * time.Second),
-		// the means of 12 and 22 s, of 10 - 0.5 and 20 - 0.5 s, and of 10 + 0.5 and 20 + 0.5 s
-		GainLeast: api.Seconds(14500 * time.Millisecond), GainMost: api.Seconds(15500 * time.Millisecond),
-		TotalLeast: api.Seconds(1350 * time.Millisecond), TotalMost: api.Seconds(2750 * time.Millisecond),
+		// the means of 12 and 22 s, of 10 - 0.6 and 20 - 0.6 s, and of 10 + 0.5 and 20 + 0.5 s
+		GainLeast: api.Seconds(14400 * time.Millisecond), GainMost: api.Seconds(15500 * time.Millisecond),
+		TotalLeast: api.Seconds(1350 * time.Millisecond), TotalMost: api.Seconds(2860 * time.Millisecond),
 	}
 	for range 2 {
 		if got := Means(records); len(got) != 1 || got[0] != want {

@@ -69,11 +69,11 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 //
 // The container was able to pass the probe at some time between the last failure and the first success. If it was able
 // to pass just before its first success, a shorter period saves nothing, and a probe at another moment can even happen
-// later. If several successes are required, the time between the successes is shorter for certain.
+// later. If several successes are required, the time between them is at most one period each: the kubelet also probes
+// when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
-	repeats := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers) - 1)
+	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
-	between := betweenProbes(probe)
-	high := min(repeats*between+between+relist, possible)
-	return interval{min(repeats*max(between-next, 0)-next-relist, high), high}
+	high := min(successes*betweenProbes(probe)+relist, possible)
+	return interval{min(-successes*next-relist, high), high}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// relist is the period at which the kubelet lists the containers of the runtime (plegRelistPeriod in pkg/kubelet). The
-// kubelet detects the end of an init container and the start of a container at most this time later. After a change,
-// the same step meets another moment of this period.
-const relist = time.Second
+// relist is the longest usual time in which the kubelet detects the end of an init container or the start of a
+// container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
+// (genericPlegRelistPeriod in pkg/kubelet). After a change, the same step meets another moment of this period.
+const relist = 1100 * time.Millisecond
 
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
@@ -270,18 +270,15 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 }
 
 // waitMoved returns how much earlier a container can be ready because its probes meet another moment of their periods.
-// The container was able to pass a probe at most one period before it passed. The kubelet's first probe can also be
-// later than before. The result is false if the container can have a probe of unknown period.
+// The container was able to pass a probe at most one period before it passed. If several successes are required, the
+// time between them is unknown: the kubelet also probes when another part of the pod changes. The kubelet's first probe
+// can be later than before. The result is false if the container can have a probe of unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.minus(c.final)
 	if c.kind == timeline.KindMain {
 		wait.low = min(wait.low, c.ready.minus(end).low)
 	}
-	periods := time.Duration(0)
-	for _, probe := range c.probes {
-		periods += betweenProbes(probe)
-	}
-	wait.low -= firstProbes(c) - relist - periods // the time between the first success and the last required success
+	periods := firstProbes(c) - relist
 	for kind, name := range probePhases() {
 		if _, known := c.probes[kind]; !known && s.waitsFor(c, name) {
 			return interval{}, false

@@ -186,7 +186,7 @@ func (s *simulation) crash(c *simulatedContainer) {
 // nextList returns the next time at which the kubelet lists the containers, plus its reaction.
 func (s *simulation) nextList(after time.Duration) time.Duration {
 	lists := (after + time.Second - s.offset) / time.Second
-	return lists*time.Second + s.offset
+	return lists*time.Second + s.offset + time.Duration(s.random.Int64N(int64(100*time.Millisecond)))
 }
 
 func (s *simulation) awaitList(next string) {
@@ -218,6 +218,9 @@ func (s *simulation) probe(c *simulatedContainer) {
 				s.ready[c.name] = at
 				return
 			}
+		}
+		if s.random.IntN(10) == 0 { // another part of the pod changes, so the kubelet probes at once
+			next = at + time.Duration(s.random.Int64N(int64(c.period)))
 		}
 		at = next
 	}
