@@ -39,8 +39,8 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestMeansAreOrdered names two changes of several pods. The first change saves more time in each pod that it helps, and
-// the second change saves more time in all pods together.
+// TestMeansAreOrdered has two changes of four pods. One change saves more time in the only pod that it helps. The other
+// change saves more time in all pods together, so it comes first.
 func TestMeansAreOrdered(t *testing.T) {
 	var records []api.Record
 	for i := range 4 {

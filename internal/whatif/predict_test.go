@@ -99,6 +99,10 @@ func TestPredict(t *testing.T) {
 		{"second container", invented(sandbox, start, part{timeline.PhasePull, "second", 20},
 			part{timeline.PhaseContainerStart, "second", 0.5}, status),
 			"images_on_node gain 19.4..20.5 total 1.8..3.41"},
+		{"slow status", invented(sandbox, start, part{timeline.PhaseKubeletSync, "app", 6}), ""},
+		{"first container restarted during the pull of the second", invented(sandbox, start,
+			part{timeline.PhasePull, "second", 20}, part{timeline.PhaseContainerStart, "second", 0.5}, start,
+			status), ""},
 		{"slow volumes", invented(part{timeline.PhaseVolumes, "", 8}, sandbox, start, status),
 			"volumes_ready gain 6.9..8.5 total 1.35..3.41"},
 		{"in progress", func() api.Record {

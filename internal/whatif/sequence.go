@@ -55,8 +55,9 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 			continue
 		}
 		if target.kind == timeline.KindMain && s.unprobed(target) {
-			// The kubelet reports the container as ready after its work on all main containers.
-			gain.low = min(gain.low, work.low+atLeastZero(s.ready.minus(end)).low-relist)
+			// The kubelet reports the container as ready after its work on all main containers. The change does not
+			// make this wait shorter.
+			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.minus(end)).low-relist, 0))
 			continue
 		}
 		earlier, ok := s.readyEarlier(c, target, end)
@@ -111,9 +112,16 @@ func (s *startUp) unprobed(c *container) bool {
 		!s.waitsFor(c, timeline.PhaseReadinessProbe)
 }
 
-// endsWithOthers reports whether another party can decide when the pod is ready: the owner of a readiness gate, or an
-// unknown party in time without a known phase after the change.
+// endsWithOthers reports whether another party can decide when the pod is ready: the owner of a readiness gate, an
+// unknown party in time without a known phase after the change, or another container that restarted. The failed runs of
+// such a container can be invisible, because the kubelet worked on other containers at the same time.
 func (s *startUp) endsWithOthers(c change) bool {
+	for i := range s.containers {
+		other := &s.containers[i]
+		if other.kind != timeline.KindInit && other.name != c.container && other.finalAttempt != other.firstAttempt {
+			return true
+		}
+	}
 	begun := len(c.wait)+len(c.restarts) > 0
 	for i := range s.phases {
 		phase := &s.phases[i]
