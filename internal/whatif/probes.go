@@ -77,3 +77,52 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	high := min(successes*betweenProbes(probe)+relist, possible)
 	return interval{min(-successes*next-relist, high), high}
 }
+
+// waitMoved returns how much earlier a container can be ready because its probes meet another moment of their periods.
+// The container was able to pass a probe at most one period before it passed. If several successes are required, the
+// time between them is unknown: the kubelet also probes when another part of the pod changes. The kubelet's first probe
+// can be later than before. The result is false if the container can have a probe of unknown period.
+func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
+	wait := c.ready.minus(c.final)
+	if c.kind == timeline.KindMain {
+		wait.low = min(wait.low, c.ready.minus(end).low)
+	}
+	periods := firstProbes(c) - relist
+	for kind, name := range probePhases() {
+		if _, known := c.probes[kind]; !known && s.waitsFor(c, name) {
+			return interval{}, false
+		}
+	}
+	earlier := periods
+	if periods == 0 {
+		earlier = relist
+	}
+	return interval{-periods - max(relist-max(wait.low, 0), 0), min(earlier, max(wait.high, 0))}, true
+}
+
+// probePhases returns the phase in which a start-up waits for each kind of probe.
+func probePhases() map[timeline.ProbeKind]timeline.Phase {
+	return map[timeline.ProbeKind]timeline.Phase{
+		timeline.ProbeStartup: timeline.PhaseStartupProbe, timeline.ProbeReadiness: timeline.PhaseReadinessProbe,
+	}
+}
+
+// betweenProbes returns the longest time from the start of a probe to the start of the next probe. A probe without an
+// answer delays the next probe until its timeout.
+func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
+
+// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container
+// passes all its probes.
+func firstProbes(c *container) time.Duration {
+	longest := relist
+	for _, probe := range c.probes {
+		longest += betweenProbes(probe) * time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
+	}
+	return longest
+}
+
+// unprobed reports whether a container certainly has no startup probe and no readiness probe.
+func (s *startUp) unprobed(c *container) bool {
+	return len(c.probes) == 0 && !s.waitsFor(c, timeline.PhaseStartupProbe) &&
+		!s.waitsFor(c, timeline.PhaseReadinessProbe)
+}
