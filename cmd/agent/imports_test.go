@@ -44,6 +44,10 @@ var importRules = []struct {
 	{"internal/node",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"},
 		"the package turns objects into facts about the node, and must not depend on what uses the facts"},
+	{"internal/nodestart",
+		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "internal/", "pkg/client", "pkg/cri",
+			"pkg/export", "pkg/podwatch"},
+		"the start-up of a node is a pure function of its evidence"},
 	{"internal/probe",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "pkg/podwatch",
 			"internal/node", "pkg/timeline", "k8s.io/client-go"},
@@ -281,7 +285,7 @@ func TestPublicTypesLinkNoAgent(t *testing.T) {
 func TestCoreReadsNoClock(t *testing.T) {
 	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 		"Tick": true, "NewTimer": true, "NewTicker": true}
-	for _, pkg := range []string{"pkg/timeline", "pkg/imagepull"} {
+	for _, pkg := range []string{"pkg/timeline", "pkg/imagepull", "internal/nodestart"} {
 		for path, file := range sourceFiles(t, filepath.Join("../..", pkg)) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if s, ok := n.(*ast.SelectorExpr); ok {

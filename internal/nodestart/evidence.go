@@ -1,0 +1,193 @@
+package nodestart
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// maxStates is the maximum number of different versions of the Node object that an Evidence keeps. A start-up has
+	// about ten.
+	maxStates = 64
+	// maxPods is the maximum number of pods that an Evidence keeps. A node has at most 110 pods by default.
+	maxPods = 512
+	// eventsExpire is less than the time after which the API server deletes Events by default, an hour.
+	eventsExpire = 55 * time.Minute
+	// eventDelay is the greatest time between an instant and the time in the name of the Event about the instant.
+	eventDelay = 100 * time.Millisecond
+	// firstStatus is the greatest time between the registration and the kubelet's first status. A kubelet does not
+	// report that the node is ready, and then that it is not ready, within this time.
+	firstStatus = second
+	// justBefore is the greatest time between a list with an object from before the boot and the kubelet's first
+	// status, so that the node cannot have been ready in between.
+	justBefore = 5 * second
+)
+
+// Evidence holds the known facts about the node's start-up since the last boot. The zero Evidence is empty.
+type Evidence struct {
+	boot   Booted
+	booted bool
+	skew   timeline.Skew
+
+	name      string
+	createdAt time.Time // of the first Node object that belongs to this boot
+	// absentFrom is the latest time at which the Node object certainly did not describe this boot yet.
+	absentFrom time.Time
+	firstSeen  time.Time // arrival of the first Node object, of this boot or not
+	firstStamp time.Time // the earliest timestamp of the kubelet's conditions in this boot
+	states     []state
+
+	events   []Event
+	listedAt time.Time
+
+	startUps   map[string]timeline.Timeline
+	readyAgain map[string]PodReady
+	dropped    int
+}
+
+// state is a version of the Node object, and all later versions with the same blockers.
+type state struct {
+	arrivedAt time.Time // of the first of these versions, or of a later version that arrived earlier
+	lastAt    time.Time // arrival of the latest of these versions
+	from, to  uint64    // the first and the latest of these versions; 0 if unknown
+	sureAt    time.Time // the latest time at which the object certainly had these blockers; zero if unknown
+	ready     bool
+	changedAt time.Time // lastTransitionTime of the condition Ready; zero if it is from before the boot
+	reasons   reason
+	message   string
+	taints    []Taint
+	network   *Condition // NetworkUnavailable; nil if the object has no such condition
+	gap       bool       // versions before this state are missing, because there were too many
+}
+
+func (s state) sameBlockers(o state) bool {
+	return s.ready == o.ready && s.changedAt.Equal(o.changedAt) && s.message == o.message &&
+		slices.Equal(s.taints, o.taints) && (s.network == nil) == (o.network == nil) &&
+		(s.network == nil || *s.network == *o.network)
+}
+
+func (s state) has(key string) bool {
+	return slices.ContainsFunc(s.taints, func(t Taint) bool { return t.Key == key })
+}
+
+// Observe adds an observation.
+func (e *Evidence) Observe(o Observation) {
+	switch o := o.(type) {
+	case Booted:
+		e.observeBoot(o)
+	case NodeSeen:
+		e.observeNode(o)
+	case EventsListed:
+		e.events, e.listedAt = slices.Clone(o.Events), o.ArrivedAt
+	case StartUpSeen:
+		if e.startUps == nil {
+			e.startUps = map[string]timeline.Timeline{}
+		}
+		if _, known := e.startUps[o.Timeline.UID]; known || e.room() {
+			e.startUps[o.Timeline.UID] = o.Timeline
+		}
+	case PodReady:
+		if e.readyAgain == nil {
+			e.readyAgain = map[string]PodReady{}
+		}
+		if _, known := e.readyAgain[o.UID]; !known && e.room() {
+			e.readyAgain[o.UID] = o
+		}
+	case PodGone:
+		// The first workload pod stays part of the start-up after its deletion.
+		if t := e.startUps[o.UID]; t.State == timeline.StateStarting || t.State == timeline.StateDeleted {
+			delete(e.startUps, o.UID)
+		}
+	case SkewSeen:
+		e.skew = o.Skew
+	}
+}
+
+func (e *Evidence) room() bool {
+	if len(e.startUps)+len(e.readyAgain) < maxPods {
+		return true
+	}
+	e.dropped++
+	return false
+}
+
+// observeBoot starts again after a reboot. A clock that is set changes the boot time, but not the boot ID.
+func (e *Evidence) observeBoot(b Booted) {
+	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
+	if e.booted && another {
+		*e = Evidence{skew: e.skew}
+	}
+	e.boot, e.booted = b, true
+}
+
+func (e *Evidence) observeNode(o NodeSeen) {
+	if e.firstSeen.IsZero() {
+		e.firstSeen = o.ArrivedAt
+	}
+	if !e.booted || !o.Exists || !e.describesBoot(o) {
+		if len(e.states) == 0 && o.AskedAt.After(e.absentFrom) {
+			e.absentFrom = o.AskedAt
+		}
+		return
+	}
+	if len(e.states) == 0 {
+		e.name, e.createdAt = o.Name, o.CreatedAt
+	}
+	e.addState(e.stateOf(o))
+}
+
+// describesBoot reports whether the kubelet has written the object after the boot.
+func (e *Evidence) describesBoot(o NodeSeen) bool {
+	if o.BootID != "" && e.boot.BootID != "" {
+		return o.BootID == e.boot.BootID
+	}
+	return !o.CreatedAt.Before(e.boot.At) || slices.ContainsFunc(o.Conditions, func(c Condition) bool {
+		return c.ofKubelet() && !c.ChangedAt.Before(e.boot.At)
+	})
+}
+
+// ofKubelet reports whether the kubelet wrote the condition. The node lifecycle controller writes only the status
+// Unknown to the kubelet's conditions.
+func (c Condition) ofKubelet() bool {
+	switch c.Type {
+	case "Ready", "MemoryPressure", "DiskPressure", "PIDPressure":
+		return c.Status != "Unknown"
+	}
+	return false
+}
+
+func (e *Evidence) stateOf(o NodeSeen) state {
+	s := state{arrivedAt: o.ArrivedAt, lastAt: o.ArrivedAt, from: o.Version, to: o.Version, sureAt: o.AskedAt,
+		reasons: reasonUnknown, taints: slices.Clone(o.Taints)}
+	s.taints = slices.DeleteFunc(s.taints, func(t Taint) bool { return t.Effect == "PreferNoSchedule" })
+	for _, c := range o.Conditions {
+		stamped := !c.ChangedAt.Before(e.boot.At)
+		if c.ofKubelet() && stamped {
+			s.sureAt = later(s.sureAt, c.ChangedAt)
+			if e.firstStamp.IsZero() || c.ChangedAt.Before(e.firstStamp) {
+				e.firstStamp = c.ChangedAt
+			}
+		}
+		switch c.Type {
+		case "Ready":
+			s.ready = c.Status == "True"
+			if stamped {
+				s.changedAt = c.ChangedAt
+			}
+			if !s.ready {
+				s.reasons, s.message = reasonsOf(c.Message), c.Message
+			}
+			if c.Status == "Unknown" {
+				s.reasons = reasonUnknown
+			}
+		case "NetworkUnavailable":
+			s.network = &c
+		}
+	}
+	if s.sureAt.After(o.ArrivedAt) { // a clock was set
+		s.sureAt = o.ArrivedAt
+	}
+	return s
+}

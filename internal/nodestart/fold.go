@@ -1,0 +1,322 @@
+package nodestart
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Sources of the boundaries between phases.
+const (
+	sourceMachine = "proc"
+	sourceNode    = "node_watch"
+	sourceEvents  = "events"
+	sourcePods    = "pods"
+)
+
+// known is a boundary with its sources. If "is" is false, the boundary has no evidence.
+type known struct {
+	interval
+	sources []string
+	is      bool
+}
+
+func knownAs(i interval, sources ...string) known { return known{i, sources, true} }
+
+// fold computes one timeline.
+type fold struct {
+	*Evidence
+	now        time.Time
+	end        interval // the end of the start-up, or now
+	open       bool
+	booted     known
+	kubelet    known // the kubelet started
+	registered known
+	ready      known // the condition Ready became true for the first time after the boot
+	first      *candidate
+	cursor     interval
+	sources    []string // of the cursor
+	spans      []Span
+	missing    []string
+}
+
+// Timeline computes the timeline of the start-up. The argument "now" is the end of an open phase. Without a boot, the
+// result is false.
+func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
+	if !e.booted {
+		return Timeline{}, false
+	}
+	f := fold{Evidence: e, now: now}
+	f.milestones()
+	f.first = f.firstWorkload()
+	t := Timeline{Node: e.name, BootID: e.boot.BootID, BootedAt: f.booted.at, State: StateStarting}
+	f.end, f.open = exactly(now), true
+	switch {
+	case f.first != nil && f.first.isReady():
+		f.end, f.open, t.State = f.first.ready.interval, false, StateReady
+		t.SettledAt, t.Partial = f.end.at, f.first.timeline != nil && f.first.timeline.Partial
+		t.Reconstructed = e.firstSeen.IsZero() || f.end.latest.Before(e.firstSeen)
+	case now.Sub(later(e.boot.At, e.boot.ArrivedAt)) >= GiveUpAfter:
+		t.State, t.SettledAt, f.open = StateGivenUp, now, false
+	default:
+		t.Partial = true
+	}
+	f.cursor, f.sources = f.booted.interval, f.booted.sources
+	f.steps()
+	t.Phases, t.Missing = f.spans, f.missing
+	t.Total, t.TotalError = between(f.booted.interval, laterOf(f.booted.interval, f.end))
+	t.Milestones, t.NotReady, t.Taints = f.reached(), f.messages(), f.taintsSeen()
+	t.DaemonSets, t.Workload = f.children(), f.workload()
+	return t, true
+}
+
+// milestones computes the boundaries until the node was ready.
+func (f *fold) milestones() {
+	f.booted = knownAs(truncated(f.boot.At, f.boot.Resolution), sourceMachine)
+	f.registered = f.registration()
+	f.kubelet = f.kubeletStart()
+	f.ready = f.readiness()
+}
+
+// eventsComplete reports whether the list of Events contains all Events since the boot.
+func (f *fold) eventsComplete() bool {
+	return !f.listedAt.IsZero() && f.listedAt.Sub(f.boot.At) < eventsExpire
+}
+
+// firstEvent returns the interval of the first Event with the reason after the boot. The kubelet creates the Event
+// after the instant.
+func (f *fold) firstEvent(why string) (interval, bool) {
+	var first time.Time
+	for _, event := range f.events {
+		after := event.Reason == why && !event.At.Before(f.boot.At)
+		if after && (first.IsZero() || event.At.Before(first)) {
+			first = event.At
+		}
+	}
+	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.eventsComplete() && !first.IsZero()
+}
+
+// kubeletStart uses the kubelet's Event about its own start. If the Event is later than the registration, the Event
+// about the first start of the kubelet was lost.
+func (f *fold) kubeletStart() known {
+	i, ok := f.firstEvent(ReasonStarting)
+	if !ok || f.registered.is && i.earliest.After(f.registered.latest) {
+		return known{}
+	}
+	return knownAs(i, sourceEvents)
+}
+
+// registration is the creation of the Node object, or the first status that the kubelet wrote to an older object.
+func (f *fold) registration() known {
+	if len(f.states) == 0 {
+		return known{}
+	}
+	first := f.states[0]
+	if f.createdAfterBoot() {
+		i := f.ofControlPlane(f.createdAt)
+		if f.listedEarlier(i) {
+			i = interval{f.boot.At, i.latest, i.at}
+		}
+		return knownAs(i.notAfter(first.arrivedAt), sourceNode)
+	}
+	i := interval{later(f.boot.At, f.absentFrom), first.arrivedAt, first.arrivedAt}
+	if !f.firstStamp.IsZero() && f.firstStamp.Add(second).Before(i.latest) {
+		i = interval{i.earliest, f.firstStamp.Add(second), f.firstStamp.Add(second / 2)}.within()
+	}
+	if rebooted, ok := f.firstEvent(ReasonRebooted); ok && !rebooted.earliest.After(i.latest) {
+		return knownAs(interval{later(i.earliest, rebooted.earliest), i.latest, rebooted.at}.within(),
+			sourceEvents, sourceNode)
+	}
+	return knownAs(i, sourceNode)
+}
+
+func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
+
+// ofControlPlane returns the interval of a timestamp from the control plane's clock. Like package timeline, the
+// interval contains the difference of the clocks only if this difference is certain.
+func (f *fold) ofControlPlane(t time.Time) interval {
+	i := truncated(t, second)
+	if f.skew.Proven() {
+		i.earliest = i.earliest.Add(-max(0, f.skew.Most))
+		i.latest = i.latest.Add(-min(0, f.skew.Least))
+	}
+	return i
+}
+
+// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. Then somebody has
+// deleted the Node object, and the kubelet has created it again.
+func (f *fold) listedEarlier(created interval) bool {
+	for _, t := range f.startUps {
+		bound := boundary(t, t.ScheduledAt)
+		if !t.ScheduledAt.IsZero() && t.ReadAt.IsZero() && bound.earliest.After(f.booted.latest) &&
+			bound.latest.Before(created.earliest) {
+			return true
+		}
+	}
+	return false
+}
+
+// readiness is the first time after the boot at which the condition Ready became true.
+func (f *fold) readiness() known {
+	r := slices.IndexFunc(f.states, func(s state) bool { return s.ready })
+	if r < 0 {
+		return known{}
+	}
+	s, from := f.states[r], f.registered.earliest
+	if i, ok := f.firstEvent(ReasonReady); ok && !i.earliest.After(s.arrivedAt) && !s.changedAt.IsZero() &&
+		!i.earliest.After(s.changedAt.Add(second)) && !f.lostReadiness(i) {
+		return knownAs(i, sourceEvents, sourceNode)
+	}
+	if s.changedAt.IsZero() { // true since before the boot, or an object without this timestamp
+		if r > 0 && !f.states[r-1].sureAt.IsZero() {
+			from = f.states[r-1].sureAt
+		}
+		return knownAs(interval{earlier(from, s.arrivedAt), s.arrivedAt, s.arrivedAt}, sourceNode)
+	}
+	i := truncated(s.changedAt, second)
+	if r > 0 && !s.arrivedAt.Before(i.earliest) && s.arrivedAt.Before(i.latest) {
+		i.at = s.arrivedAt // a watch delivers changes within milliseconds
+	}
+	i = i.notAfter(s.arrivedAt)
+	if !f.neverReadyBefore(r) {
+		f.missing = append(f.missing, "ready")
+		i.earliest = earlier(i.earliest, later(f.registered.earliest, f.boot.At))
+	}
+	return knownAs(i, sourceNode)
+}
+
+// lostReadiness reports whether the node was possibly ready before the given Event about the ready node. A node that
+// was ready when the kubelet registered it has no such Event, but has an Event if the condition then becomes false.
+// After a reboot, the first status of the kubelet can make the condition false, together with the Event about the
+// reboot.
+func (f *fold) lostReadiness(ready interval) bool {
+	rebooted, ok := f.firstEvent(ReasonRebooted)
+	return slices.ContainsFunc(f.events, func(e Event) bool {
+		first := ok && e.At.Sub(rebooted.at).Abs() < second
+		return e.Reason == ReasonNotReady && !e.At.Before(f.boot.At) && e.At.Before(ready.latest) && !first
+	})
+}
+
+// neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
+// given index. The agent must have seen a state that has been not ready since the registration.
+func (f *fold) neverReadyBefore(index int) bool {
+	for _, s := range f.states[:index] {
+		if s.gap {
+			return false
+		}
+	}
+	return index > 0 && f.sinceRegistration(f.states[0]) && !f.states[index].gap
+}
+
+// sinceRegistration reports whether the condition Ready has not changed since the kubelet registered the node. If the
+// condition changed later, the node was possibly ready before.
+func (f *fold) sinceRegistration(s state) bool {
+	if !f.registered.is || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
+		return false
+	}
+	if f.createdAfterBoot() {
+		return true
+	}
+	// After a reboot, the time of the registration follows from the same timestamp. Only another fact proves that this
+	// status is the first one: the Event about the reboot, or an earlier list with the older object.
+	rebooted, ok := f.firstEvent(ReasonRebooted)
+	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
+		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore
+}
+
+// reached lists the known boundaries of the node itself.
+func (f *fold) reached() []Milestone {
+	var all []Milestone
+	for _, one := range []struct {
+		name string
+		of   known
+	}{{"booted", f.booted}, {"kubelet_started", f.kubelet}, {"registered", f.registered}, {"ready", f.ready}} {
+		if one.of.is {
+			all = append(all, Milestone{one.name, one.of.at, one.of.earliest, one.of.latest, one.of.sources})
+		}
+	}
+	if f.first != nil && f.first.ready.is {
+		r := f.first.ready
+		all = append(all, Milestone{"workload_ready", r.at, r.earliest, r.latest, r.sources})
+	}
+	return all
+}
+
+// messages lists the different messages of the condition Ready, in the order of their arrival.
+func (f *fold) messages() []NotReady {
+	var all []NotReady
+	for _, s := range f.states {
+		if !s.ready && s.message != "" && (len(all) == 0 || all[len(all)-1].Message != s.message) {
+			all = append(all, NotReady{s.arrivedAt, s.message})
+		}
+	}
+	return all
+}
+
+// until ends the current phase at the boundary, but not after the end of the start-up. A boundary before the cursor
+// gives a phase of length zero.
+func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
+
+// untilWithin is like until. If "most" is not negative, the error of the phase is at most "most".
+func (f *fold) untilWithin(end known, span Span, most time.Duration) {
+	if !end.is { // the boundary lies in the future
+		end = known{interval: exactly(f.now)}
+	}
+	to := earlierOf(laterOf(f.cursor, end.interval), laterOf(f.cursor, f.end))
+	length, err := between(f.cursor, to)
+	if most >= 0 {
+		err = min(err, most)
+	}
+	if span.Cause == "" {
+		span.Cause = rowOf(span.Phase).cause
+	}
+	span.StartAt, span.EndAt, span.Error = f.cursor.at, to.at, err
+	span.Sources = join(f.sources, end.sources)
+	span.Open = f.open && !to.at.Before(f.now)
+	// A phase that cannot have taken time is not part of the timeline.
+	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.is {
+		f.append(span)
+	}
+	f.cursor, f.sources = to, end.sources
+}
+
+// append merges a span with the same work in the previous span.
+func (f *fold) append(s Span) {
+	if n := len(f.spans); n > 0 {
+		last := &f.spans[n-1]
+		if last.Phase == s.Phase && last.Cause == s.Cause && last.Step == s.Step && last.Pod == s.Pod &&
+			last.Taint == s.Taint && slices.Equal(last.Candidates, s.Candidates) && s.Step == "" {
+			last.EndAt, last.Error, last.Open = s.EndAt, last.Error+s.Error, s.Open
+			last.Sources = join(last.Sources, s.Sources)
+			return
+		}
+	}
+	f.spans = append(f.spans, s)
+}
+
+func join(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// boundary returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
+// evidence limits the interval. Several milestones can have the same estimate, so the interval contains all of them.
+// Otherwise, only the ends of the start-up limit the interval.
+func boundary(t timeline.Timeline, at time.Time) interval {
+	all, found := exactly(at), false
+	for _, m := range t.Milestones {
+		if m.At.Equal(at) && !m.Earliest.IsZero() && !m.Latest.IsZero() {
+			all.earliest, all.latest, found = earlier(all.earliest, m.Earliest), later(all.latest, m.Latest), true
+		}
+	}
+	if found {
+		return all
+	}
+	end := t.SettledAt
+	if end.IsZero() {
+		end = t.CreatedAt.Add(t.Total)
+	}
+	return interval{earlier(at, t.CreatedAt.Add(-t.TotalError)), later(at, end.Add(t.TotalError)), at}
+}

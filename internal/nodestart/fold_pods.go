@@ -1,0 +1,253 @@
+package nodestart
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// candidate is a workload pod that can be the first one.
+type candidate struct {
+	timeline *timeline.Timeline // the pod's first start-up; nil for a pod from before the boot
+	again    *PodReady          // nil for a pod that started for the first time after the boot
+	bound    known              // unknown for a pod from before the boot
+	ready    known
+}
+
+func (c candidate) isReady() bool { return c.ready.is }
+
+func (c candidate) name() string {
+	if c.again != nil {
+		return c.again.Namespace + "/" + c.again.Name
+	}
+	return c.timeline.Namespace + "/" + c.timeline.Name
+}
+
+// isWorkload excludes the pods that belong to the node: the pods of DaemonSets, and static pods.
+func isWorkload(t timeline.Timeline) bool {
+	return t.Owner.Kind != "DaemonSet" && t.Owner.Kind != "Node" && t.ReadAt.IsZero()
+}
+
+// firstWorkload returns the workload pod that was ready first. If no workload pod is ready, firstWorkload returns the
+// pod that was bound first and is starting. The result is nil if there is no such pod.
+func (f *fold) firstWorkload() *candidate {
+	var ready, starting []candidate
+	for _, t := range f.startUps {
+		if !isWorkload(t) {
+			continue
+		}
+		c := candidate{timeline: &t}
+		if !t.ScheduledAt.IsZero() {
+			c.bound = knownAs(boundary(t, t.ScheduledAt), sourcePods)
+		}
+		switch {
+		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
+			c.ready = knownAs(boundary(t, t.SettledAt).notBefore(f.boot.At), sourcePods)
+			ready = append(ready, c)
+		case t.State == timeline.StateStarting && c.bound.is && !t.ScheduledAt.Before(f.boot.At):
+			starting = append(starting, c)
+		}
+	}
+	for _, p := range f.readyAgain {
+		if p.ReadyAt.Before(f.boot.At) {
+			continue
+		}
+		i := truncated(p.ReadyAt, second)
+		if p.Turned && !p.ArrivedAt.Before(i.earliest) {
+			i.at = p.ArrivedAt
+		}
+		i = i.within().notAfter(p.ArrivedAt)
+		if !p.Turned {
+			i.earliest = f.boot.At
+		}
+		ready = append(ready, candidate{again: &p, ready: knownAs(i, sourcePods)})
+	}
+	if len(ready) > 0 {
+		return earliestReady(ready)
+	}
+	if len(starting) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(starting, func(a, b candidate) int {
+		return cmp.Or(a.bound.at.Compare(b.bound.at), cmp.Compare(a.name(), b.name()))
+	})
+	return &first
+}
+
+// earliestReady returns the pod with the earliest estimate. Its interval contains the earliest true instant of all
+// pods.
+func earliestReady(ready []candidate) *candidate {
+	first := slices.MinFunc(ready, func(a, b candidate) int {
+		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))
+	})
+	for _, c := range ready {
+		first.ready.interval = earlierOf(first.ready.interval, c.ready.interval)
+	}
+	return &first
+}
+
+// untilWorkload appends the phases from the schedulable node to the ready workload pod.
+func (f *fold) untilWorkload() {
+	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
+	if f.first == nil {
+		span := Span{Phase: PhaseAwaitingPod}
+		if f.otherTaints() {
+			span = Span{Phase: PhaseUnattributed, Candidates: candidates[:2]}
+		}
+		f.until(known{interval: f.end, is: !f.open}, span)
+		return
+	}
+	t := *f.first.timeline
+	if sure, ok := f.takesPodsUntil(); ok {
+		created := knownAs(earlierOf(boundary(t, t.CreatedAt), sure), sourcePods)
+		f.until(f.orBound(created), Span{Phase: PhaseAwaitingPod})
+		f.podPhases(t, f.orBound(knownAs(sure, sourceNode)), Span{Phase: PhaseWorkload}, nil)
+		f.until(f.first.bound, Span{Phase: PhaseUnattributed, Candidates: candidates})
+	}
+	f.until(f.orBound(knownAs(boundary(t, t.CreatedAt), sourcePods)), Span{Phase: PhaseAwaitingPod})
+	f.podPhases(t, knownAs(f.end, sourcePods), Span{Phase: PhaseWorkload}, nil)
+	f.until(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
+}
+
+// otherTaints reports whether the latest known version of the Node object has taints that are not start-up taints.
+func (f *fold) otherTaints() bool {
+	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
+		_, listed := taintRowOf(t.Key)
+		return !listed
+	})
+}
+
+// takesPodsUntil returns the latest time at which no start-up taint certainly held the node, if this time is before the
+// binding of the first workload pod. A taint that still existed after the binding did not hold this pod.
+func (f *fold) takesPodsUntil() (interval, bool) {
+	if !f.first.bound.is || len(f.states) == 0 {
+		return interval{}, false
+	}
+	last := f.states[len(f.states)-1]
+	sure := later(last.sureAt, last.arrivedAt)
+	if !sure.Before(f.first.bound.latest) {
+		return interval{}, false
+	}
+	if f.otherTaints() {
+		return f.cursor, true
+	}
+	return exactly(sure), true
+}
+
+// podPhases appends the phases of a pod until the given boundary. If "running" is not nil, it replaces the time in
+// which the pod's containers run and are not ready yet, because the component then does its own work.
+func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
+	as.Pod = t.Namespace + "/" + t.Name
+	inside := false // the cursor is a boundary of this pod
+	for _, s := range t.Phases {
+		to := boundary(t, s.EndAt)
+		if s.Open {
+			to = exactly(f.now)
+		}
+		if !to.at.After(f.cursor.at) { // over before the node waited for this pod
+			inside = to.at.Equal(f.cursor.at) && inside
+			f.cursor = laterOf(f.cursor, earlierOf(to, end.interval))
+			continue
+		}
+		if !f.cursor.at.Before(end.at) {
+			return
+		}
+		most := time.Duration(-1)
+		if inside && !to.latest.After(end.earliest) && f.cursor.at.Equal(s.StartAt) {
+			most = s.Error
+		}
+		span := as
+		span.Step, span.Cause = s.Phase, s.Cause
+		if running != nil && isProbe(s.Phase) {
+			span = *running
+		}
+		inside = !to.latest.After(end.earliest)
+		f.untilWithin(knownAs(earlierOf(to, end.interval), sourcePods), span, most)
+	}
+}
+
+func isProbe(p timeline.Phase) bool {
+	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
+}
+
+// untilThrough is like until. If the node waited for the pod of one of the DaemonSets, the phases of this pod replace
+// the phase while the pod starts. If several pods are possible, none replaces the phase.
+func (f *fold) untilThrough(end known, span Span, names []string) {
+	pod, ok := f.daemonSetPod(names)
+	if !ok {
+		f.until(end, span)
+		return
+	}
+	limit := end
+	if !limit.is {
+		limit = knownAs(exactly(f.now))
+	}
+	created := boundary(pod, pod.CreatedAt)
+	if !created.at.Before(limit.at) {
+		f.until(end, span)
+		return
+	}
+	if !created.at.After(f.cursor.at) {
+		f.cursor = laterOf(f.cursor, earlierOf(created, limit.interval))
+	} else {
+		f.until(knownAs(earlierOf(created, limit.interval), sourcePods), span)
+	}
+	f.podPhases(pod, limit, Span{Phase: PhaseDaemonSet, Taint: span.Taint, Owner: span.Owner}, &span)
+	if f.cursor.at.Before(limit.at) {
+		f.until(end, span)
+	} else {
+		f.cursor = laterOf(f.cursor, earlierOf(limit.interval, f.end))
+	}
+}
+
+// daemonSetPod returns the only pod of the DaemonSets with one of the names that was created after the boot.
+func (f *fold) daemonSetPod(names []string) (pod timeline.Timeline, found bool) {
+	for _, t := range f.startUps {
+		if t.Owner.Kind != "DaemonSet" || !slices.Contains(names, t.Owner.Name) || t.CreatedAt.Before(f.boot.At) {
+			continue
+		}
+		if found {
+			return timeline.Timeline{}, false
+		}
+		pod, found = t, true
+	}
+	return pod, found
+}
+
+// children lists the start-ups of the DaemonSets' pods after the boot.
+func (f *fold) children() []Child {
+	var all []Child
+	for _, t := range f.startUps {
+		if t.Owner.Kind != "DaemonSet" || t.CreatedAt.Before(f.boot.At) {
+			continue
+		}
+		all = append(all, Child{
+			Namespace: t.Namespace, Name: t.Name, UID: t.UID, DaemonSet: t.Owner.Name, State: t.State,
+			CreatedAt: t.CreatedAt, SettledAt: t.SettledAt, Total: t.Total, TotalError: t.TotalError,
+			Verdict: t.Verdict(), Critical: slices.ContainsFunc(f.spans, func(s Span) bool {
+				return s.Phase == PhaseDaemonSet && s.Pod == t.Namespace+"/"+t.Name
+			}),
+		})
+	}
+	slices.SortFunc(all, func(a, b Child) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func (f *fold) workload() *Workload {
+	switch {
+	case f.first == nil:
+		return nil
+	case f.first.again != nil:
+		p := f.first.again
+		return &Workload{Namespace: p.Namespace, Name: p.Name, UID: p.UID, CreatedAt: p.CreatedAt, Again: true,
+			ReadyAt: f.first.ready.at}
+	}
+	t := f.first.timeline
+	return &Workload{Namespace: t.Namespace, Name: t.Name, UID: t.UID, CreatedAt: t.CreatedAt, BoundAt: t.ScheduledAt,
+		ReadyAt: f.first.ready.at}
+}

@@ -1,0 +1,181 @@
+package nodestart
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// quickLag is the greatest time from the end of a kubelet's problem until the kubelet reports the node as ready, in
+	// the kubelet's first two minutes (fastStatusUpdateOnce checks every 100 ms). The time includes the check itself.
+	quickLag = 500 * time.Millisecond
+	// quickFor is the time after the kubelet's start in which the kubelet checks often.
+	quickFor = 110 * time.Second
+	// slowLag is the same time afterwards: the kubelet checks the runtime every 5 s, and its status every 10 s.
+	slowLag = 15 * time.Second
+)
+
+// steps appends all phases of the start-up.
+func (f *fold) steps() {
+	f.untilRegistered()
+	f.untilReady()
+	again := f.first != nil && f.first.again != nil
+	if again { // the pod was bound to the node before the boot, so taints did not delay it
+		f.until(f.first.ready, Span{Phase: PhaseWorkload, Pod: f.first.name()})
+		return
+	}
+	f.untilSchedulable()
+	f.untilWorkload()
+}
+
+// orBound returns the earlier of a boundary and of the time when the first workload pod was bound. A pod that tolerates
+// a blocker does not wait for it.
+func (f *fold) orBound(k known) known {
+	if f.first == nil || f.first.again != nil || !f.first.bound.is {
+		return k
+	}
+	b := f.first.bound
+	if !k.is {
+		return b
+	}
+	sources := k.sources
+	if b.at.Before(k.at) {
+		sources = b.sources
+	}
+	return knownAs(earlierOf(k.interval, b.interval), sources...)
+}
+
+// staleAfter is the time for which the last known version of the Node object counts as the current version.
+const staleAfter = 30 * time.Second
+
+// assured returns the boundary at which a state of the node certainly still existed, if the end of the state is
+// unknown. The result "all" is false if the time after this boundary has no evidence.
+func (f *fold) assured(end known) (_ known, all bool) {
+	if end.is || len(f.states) == 0 {
+		return f.orBound(end), end.is || f.open
+	}
+	last := f.states[len(f.states)-1]
+	sure := later(last.sureAt, last.arrivedAt)
+	if to := f.orBound(end); to.is {
+		if !sure.Before(to.latest) {
+			return to, true
+		}
+		return knownAs(earlierOf(to.interval, exactly(sure)), sourceNode), false
+	}
+	if f.open && f.now.Sub(sure) < staleAfter {
+		return end, true
+	}
+	return knownAs(exactly(sure), sourceNode), false
+}
+
+// nodePhases are the phases between the registration and the binding of the first workload pod.
+func nodePhases() []Phase {
+	return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet, PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
+}
+
+func (f *fold) untilRegistered() {
+	begin := []Phase{PhaseMachine}
+	if f.kubelet.is {
+		f.until(f.orBound(f.kubelet), Span{Phase: PhaseMachine})
+		begin = nil
+	} else {
+		f.missing = append(f.missing, "kubelet_started")
+	}
+	span := Span{Phase: PhaseUnattributed, Candidates: append(begin, PhaseRegistration)}
+	switch {
+	case !f.registered.is && (f.firstSeen.IsZero() || f.first != nil):
+		f.missing = append(f.missing, "registered")
+		span.Candidates = append(span.Candidates, nodePhases()...)
+	case f.kubelet.is:
+		span = Span{Phase: PhaseRegistration}
+	}
+	f.until(f.orBound(f.registered), span)
+}
+
+// untilReady divides the time until the condition Ready was true by the kubelet's problems. The kubelet reports its
+// problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet itself
+// begins with the start of the kubelet. So a problem in the last message before the node was ready has existed since
+// the registration, and it is the one that the node waited for. Only a problem of the runtime can begin later.
+func (f *fold) untilReady() {
+	ready, all := f.assured(f.ready)
+	if !all {
+		defer func() { f.until(f.orBound(f.ready), Span{Phase: PhaseUnattributed, Candidates: nodePhases()}) }()
+	}
+	unready := f.states
+	if r := slices.IndexFunc(f.states, func(s state) bool { return s.ready }); r >= 0 {
+		unready = f.states[:r]
+	}
+	if len(unready) > 0 && !f.sinceRegistration(unready[0]) {
+		unready = nil // the node was possibly ready before the agent saw it, so the messages are about another problem
+	}
+	if len(unready) == 0 {
+		if f.registered.is {
+			f.missing = append(f.missing, "not_ready_reason")
+		}
+		candidates := reasonUnknown.phases()
+		if !f.ready.is {
+			candidates = nodePhases()
+		}
+		f.until(f.orBound(f.ready), Span{Phase: PhaseUnattributed, Candidates: candidates})
+		return
+	}
+	last := unready[len(unready)-1].reasons
+	if last != reasonRuntime {
+		f.untilSolved(ready, last)
+		return
+	}
+	begin := len(unready) - 1
+	for begin > 0 && unready[begin-1].reasons&reasonRuntime != 0 {
+		begin--
+	}
+	if begin > 0 {
+		change := f.changeTo(begin)
+		change.earliest = change.earliest.Add(-slowLag) // the kubelet reports problems late
+		f.untilSolved(f.orBound(change), unready[begin-1].reasons)
+	} else { // the problem can have begun after the registration and before the first message
+		f.until(f.orBound(knownAs(exactly(unready[0].arrivedAt), sourceNode)), Span{
+			Phase: PhaseUnattributed, Candidates: reasonUnknown.phases()})
+	}
+	f.untilSolved(ready, reasonRuntime)
+}
+
+// untilSolved appends the phase of the problems. If there are several, no evidence separates them.
+func (f *fold) untilSolved(end known, problems reason) {
+	phases := problems.phases()
+	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
+		phases = (problems | reasonKubelet).phases()
+		f.until(end, Span{Phase: PhaseUnattributed, Candidates: phases})
+		return
+	}
+	before, span := len(f.spans), Span{Phase: phases[0]}
+	if span.Phase == PhaseNetworkPlugin {
+		f.untilThrough(end, span, networkDaemonSets)
+	} else {
+		f.until(end, span)
+	}
+	if n := len(f.spans); n > before {
+		f.spans[n-1].Error += f.lag()
+	}
+}
+
+// lag returns the greatest time until the kubelet reports that its problem is over. The kubelet checks often only after
+// it has created the Node object: if an older object still has the status ready, fastStatusUpdateOnce ends at once.
+func (f *fold) lag() time.Duration {
+	start := f.boot.At // the kubelet started later
+	if f.kubelet.is {
+		start = f.kubelet.earliest
+	}
+	if f.registered.is && f.createdAfterBoot() && f.ready.is && f.ready.latest.Sub(start) < quickFor {
+		return quickLag
+	}
+	return slowLag
+}
+
+// changeTo returns the boundary at which the Node object changed to the state with the given index.
+func (f *fold) changeTo(index int) known {
+	arrived, from := f.states[index].arrivedAt, f.boot.At
+	for _, s := range f.states[:index] { // later versions are later in time
+		from = later(from, s.sureAt)
+	}
+	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)
+}

@@ -1,0 +1,76 @@
+package nodestart
+
+import "time"
+
+// second is the resolution of timestamps in the API and of the boot time in /proc/stat.
+const second = time.Second
+
+// interval contains the true instant of a boundary. The field "at" is the estimate, which is also in the interval.
+type interval struct{ earliest, latest, at time.Time }
+
+func exactly(t time.Time) interval { return interval{t, t, t} }
+
+// truncated returns the interval of a timestamp that its writer truncated to the resolution.
+func truncated(t time.Time, resolution time.Duration) interval {
+	return interval{t, t.Add(resolution), t.Add(resolution / 2)}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// laterOf returns the interval of the later of two instants.
+func laterOf(a, b interval) interval {
+	return interval{later(a.earliest, b.earliest), later(a.latest, b.latest), later(a.at, b.at)}
+}
+
+// earlierOf returns the interval of the earlier of two instants.
+func earlierOf(a, b interval) interval {
+	return interval{earlier(a.earliest, b.earliest), earlier(a.latest, b.latest), earlier(a.at, b.at)}
+}
+
+// within limits the estimate to the interval.
+func (i interval) within() interval {
+	i.at = earlier(later(i.at, i.earliest), i.latest)
+	return i
+}
+
+// notAfter applies an upper bound. If the bound contradicts the interval, the result contains both, because the reason
+// of the contradiction is unknown.
+func (i interval) notAfter(t time.Time) interval {
+	if t.Before(i.earliest) {
+		i.earliest = t
+		return i
+	}
+	i.latest = earlier(i.latest, t)
+	return i.within()
+}
+
+// notBefore applies a lower bound, in the same way as notAfter.
+func (i interval) notBefore(t time.Time) interval {
+	if t.After(i.latest) {
+		i.latest = t
+		return i
+	}
+	i.earliest = later(i.earliest, t)
+	return i.within()
+}
+
+// between returns the time between two estimates, and the greatest possible distance to the truth. The true end is not
+// before the true start.
+func between(start, end interval) (length, most time.Duration) {
+	length = end.at.Sub(start.at)
+	shortest := max(0, end.earliest.Sub(start.latest))
+	longest := max(0, end.latest.Sub(start.earliest))
+	return length, max(length-shortest, longest-length)
+}

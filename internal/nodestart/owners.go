@@ -1,0 +1,51 @@
+package nodestart
+
+import (
+	"slices"
+	"strings"
+)
+
+// taintRow describes a start-up taint: a taint that a component adds before the node can take workloads, and removes
+// later. A key that ends in "/" stands for all keys with this prefix.
+type taintRow struct {
+	key   string
+	owner string // the component that removes the taint
+	// daemonSets lists the usual names of the DaemonSet whose pod must be ready before the owner removes the taint.
+	daemonSets []string
+	// recurs is true if the taint can also return after the start-up, so that it was not necessarily present from the
+	// registration on.
+	recurs bool
+}
+
+var taintTable = []taintRow{
+	{key: "node.kubernetes.io/not-ready", owner: "node lifecycle controller", recurs: true},
+	{key: "node.kubernetes.io/unreachable", owner: "node lifecycle controller", recurs: true},
+	{key: "node.kubernetes.io/network-unavailable", owner: "writer of the condition NetworkUnavailable", recurs: true},
+	{key: "node.kubernetes.io/unschedulable", owner: "whoever cordoned the node", recurs: true},
+	{key: "node.cloudprovider.kubernetes.io/uninitialized", owner: "cloud provider"},
+	{key: "karpenter.sh/unregistered", owner: "Karpenter"},
+	{key: "node.cilium.io/agent-not-ready", owner: "Cilium", daemonSets: []string{"cilium"}},
+	{key: "cni.istio.io/not-ready", owner: "Istio CNI", daemonSets: []string{"istio-cni-node"}},
+	{key: "k8s.ovn.org/network-unavailable", owner: "OVN-Kubernetes"},
+	{key: "ebs.csi.aws.com/agent-not-ready", owner: "EBS CSI driver", daemonSets: []string{"ebs-csi-node"}},
+	{key: "efs.csi.aws.com/agent-not-ready", owner: "EFS CSI driver", daemonSets: []string{"efs-csi-node"}},
+	{key: "fsx.csi.aws.com/agent-not-ready", owner: "FSx CSI driver", daemonSets: []string{"fsx-csi-node"}},
+	{key: "startup-taint.cluster-autoscaler.kubernetes.io/", owner: "owner of the start-up taint"},
+	{key: "readiness.k8s.io/", owner: "node readiness controller"},
+}
+
+func taintRowOf(key string) (taintRow, bool) {
+	i := slices.IndexFunc(taintTable, func(row taintRow) bool {
+		return row.key == key || strings.HasSuffix(row.key, "/") && strings.HasPrefix(key, row.key)
+	})
+	if i < 0 {
+		return taintRow{key: key, owner: "owner of the taint"}, false
+	}
+	return taintTable[i], true
+}
+
+// networkDaemonSets lists the usual names of the DaemonSets that install the network plugin of a node.
+var networkDaemonSets = []string{
+	"cilium", "calico-node", "canal", "kube-flannel-ds", "kube-flannel", "aws-node", "azure-cns", "antrea-agent",
+	"kube-router", "weave-net", "ovnkube-node", "kindnet", "kube-ovn-cni", "anetd", "netd",
+}

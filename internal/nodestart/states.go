@@ -1,0 +1,41 @@
+package nodestart
+
+import "slices"
+
+// addState adds a version of the Node object. A watch delivers every version, but a list can show a later version
+// first. So addState sorts the states by their versions.
+func (e *Evidence) addState(s state) {
+	i := len(e.states) - 1 // the latest state that is not newer
+	if s.from > 0 {
+		for i >= 0 && e.states[i].from > s.from {
+			i--
+		}
+	}
+	next := i+1 < len(e.states)
+	switch {
+	case i >= 0 && e.states[i].sameBlockers(s):
+		same := &e.states[i]
+		same.sureAt = later(same.sureAt, s.sureAt)
+		if s.to >= same.to {
+			same.to, same.lastAt = s.to, s.lastAt
+		}
+		return
+	case next && e.states[i+1].sameBlockers(s):
+		e.states[i+1].from = s.from
+		return
+	case len(e.states) >= maxStates:
+		s.gap, e.states[len(e.states)-1] = true, s
+		return
+	}
+	if next {
+		s.arrivedAt = earlier(s.arrivedAt, e.states[i+1].arrivedAt)
+	}
+	if i >= 0 && e.states[i].to > s.from { // the blockers changed to this state and back
+		back := e.states[i]
+		back.from, back.arrivedAt = s.from+1, back.lastAt
+		s.arrivedAt = earlier(s.arrivedAt, back.arrivedAt)
+		e.states[i].to, e.states[i].sureAt = s.from-1, e.boot.At
+		e.states = slices.Insert(e.states, i+1, back)
+	}
+	e.states = slices.Insert(e.states, i+1, s)
+}

@@ -1,0 +1,101 @@
+package nodestart
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// State is the progress of the node's start-up.
+type State string
+
+// The states. StateReady and StateGivenUp are final.
+const (
+	StateStarting State = "starting"
+	StateReady    State = "ready"    // a workload pod was ready
+	StateGivenUp  State = "given_up" // no workload pod was ready in time; see GiveUpAfter
+)
+
+// GiveUpAfter is the time for which the agent waits for a ready workload pod.
+const GiveUpAfter = time.Hour
+
+// Timeline is the start-up of a node. Timeline is a value that never changes after Evidence.Timeline returns it.
+type Timeline struct {
+	Node, BootID string
+	State        State
+	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time.
+	Reconstructed bool
+	Partial       bool // more evidence can arrive
+
+	BootedAt  time.Time
+	SettledAt time.Time // zero in StateStarting
+	// Total is the sum of the phases. TotalError is the greatest possible distance between Total and the truth.
+	Total, TotalError time.Duration
+	Phases            []Span // from BootedAt, without gaps
+
+	Milestones []Milestone
+	NotReady   []NotReady
+	Taints     []TaintSeen
+	DaemonSets []Child
+	Workload   *Workload // nil while no workload pod is known
+	// Missing lists the facts without evidence, for example "kubelet_started".
+	Missing []string
+}
+
+// Span is a phase of the start-up.
+type Span struct {
+	Phase Phase
+	Cause timeline.Cause
+	// Step is the phase of the pod, for PhaseDaemonSet and PhaseWorkload.
+	Step  timeline.Phase
+	Pod   string // namespace/name of the pod, for PhaseDaemonSet and PhaseWorkload
+	Taint string // key of the taint, for PhaseTaint and for the part of a taint that PhaseDaemonSet explains
+	Owner string // who removes the taint
+	// Candidates lists the phases that the time can belong to, for PhaseUnattributed.
+	Candidates     []Phase
+	StartAt, EndAt time.Time
+	Error          time.Duration // the greatest possible distance between the duration and the truth
+	Sources        []string
+	Open           bool // the phase is in progress
+}
+
+// Duration returns the length of the span.
+func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
+
+// Milestone is the interval that contains an instant of the start-up.
+type Milestone struct {
+	Name                 string
+	At, Earliest, Latest time.Time
+	Sources              []string
+}
+
+// NotReady is a message of the condition Ready, from the time when the agent first saw the message.
+type NotReady struct {
+	SeenAt  time.Time
+	Message string
+}
+
+// TaintSeen is a taint that kept workloads from the node.
+type TaintSeen struct {
+	Key, Effect, Owner string
+	Present            bool // the taint still exists; RemovedAt is then zero
+	// RemovedAt is the estimate. The true instant is between Earliest and Latest.
+	RemovedAt, Earliest, Latest time.Time
+}
+
+// Child is the start-up of a DaemonSet's pod after the boot.
+type Child struct {
+	Namespace, Name, UID, DaemonSet string
+	State                           timeline.State
+	CreatedAt, SettledAt            time.Time
+	Total, TotalError               time.Duration
+	Verdict                         string
+	Critical                        bool // the node waited for this pod
+}
+
+// Workload is the first workload pod.
+type Workload struct {
+	Namespace, Name, UID        string
+	CreatedAt, BoundAt, ReadyAt time.Time // zero if unknown
+	Again                       bool      // the pod was created before the boot, and is ready again
+}

@@ -1,0 +1,128 @@
+package nodestart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// verdictParts is the maximum number of parts that a verdict names.
+	verdictParts = 3
+	// leastNamed is the shortest duration that a verdict names. A shorter duration would print as 0.0 s.
+	leastNamed = 50 * time.Millisecond
+)
+
+// Verdict returns one sentence about the start-up. The sentence contains the total, the longest parts in descending
+// order, and the error bound (±) of the total.
+func (t Timeline) Verdict() string {
+	text := t.outcome()
+	if named := longest(t.Phases); named != "" {
+		text += ": " + named
+	}
+	text += "; ±" + seconds(t.TotalError)
+	if _, waited := t.Waited(); waited != "" {
+		text += ". " + waited
+	}
+	return text
+}
+
+// Waited returns the time for which the first workload pod waited for this node, and one sentence about this time. The
+// time begins with the creation of the pod, and ends when the pod was bound to the node. If the pod was created after
+// the registration of the node, Waited returns zero.
+func (t Timeline) Waited() (time.Duration, string) {
+	w := t.Workload
+	if w == nil || w.Again || w.BoundAt.IsZero() || !w.CreatedAt.Before(t.milestone("registered")) ||
+		w.BoundAt.Before(t.BootedAt) {
+		return 0, ""
+	}
+	var waited []Span
+	if w.CreatedAt.Before(t.BootedAt) {
+		waited = append(waited, Span{StartAt: w.CreatedAt, EndAt: t.BootedAt})
+	}
+	for _, s := range t.Phases {
+		s.StartAt, s.EndAt = later(s.StartAt, w.CreatedAt), earlier(s.EndAt, w.BoundAt)
+		if s.StartAt.Before(s.EndAt) {
+			waited = append(waited, s)
+		}
+	}
+	total := w.BoundAt.Sub(w.CreatedAt)
+	return total, fmt.Sprintf("Pod %s/%s waited %s for %s: %s", w.Namespace, w.Name, seconds(total),
+		cmp.Or(t.Node, "this node"), longest(waited))
+}
+
+// The method "milestone" returns the estimate of a milestone, or the zero time.
+func (t Timeline) milestone(name string) time.Time {
+	for _, m := range t.Milestones {
+		if m.Name == name {
+			return m.At
+		}
+	}
+	return time.Time{}
+}
+
+// longest describes the longest parts of the spans. A part is the sum of all spans with the same text.
+func longest(spans []Span) string {
+	type part struct {
+		text   string
+		length time.Duration
+	}
+	var parts []part
+	for _, s := range spans {
+		text := s.text()
+		i := slices.IndexFunc(parts, func(p part) bool { return p.text == text })
+		if i < 0 {
+			parts = append(parts, part{text: text})
+			i = len(parts) - 1
+		}
+		parts[i].length += s.Duration()
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
+	var named []string
+	for _, p := range parts[:min(len(parts), verdictParts)] {
+		if p.length >= leastNamed {
+			named = append(named, seconds(p.length)+" "+p.text)
+		}
+	}
+	return strings.Join(named, ", ")
+}
+
+func (t Timeline) outcome() string {
+	total := seconds(t.Total)
+	switch t.State {
+	case StateReady:
+		return total + " from boot to the first ready workload"
+	case StateGivenUp:
+		return "no workload was ready within " + total + " after boot"
+	}
+	return "booted " + total + " ago, no workload is ready yet"
+}
+
+// The method "text" describes a phase.
+func (s Span) text() string {
+	switch s.Phase {
+	case "": // before the boot
+		return "until the machine had booted"
+	case PhaseTaint:
+		return fmt.Sprintf("taint %s of %s", s.Taint, s.Owner)
+	case PhaseDaemonSet, PhaseWorkload:
+		if s.Step == "" {
+			return "until pod " + s.Pod + " was ready again"
+		}
+		return string(s.Step) + " of pod " + s.Pod
+	case PhaseUnattributed:
+		if len(s.Candidates) == 0 {
+			return "unattributed"
+		}
+		var may []string
+		for _, c := range s.Candidates {
+			may = append(may, string(c))
+		}
+		return "unattributed (" + strings.Join(may, " or ") + ")"
+	}
+	return rowOf(s.Phase).text
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

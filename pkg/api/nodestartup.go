@@ -1,0 +1,106 @@
+package api
+
+import "github.com/podlapse/podlapse/pkg/timeline"
+
+// NodeStartUpRecord describes the start-up of a node, from the boot of the machine until the first workload pod is
+// ready. The agent writes the record once to standard output. Lists are never null. JSON omits values that are unknown
+// or do not apply.
+type NodeStartUpRecord struct {
+	// ID is the boot ID of the machine. A repeated record of the same start-up has the same ID.
+	ID    string `json:"id"`
+	Node  string `json:"node"`
+	State string `json:"state"` // starting, ready or given_up
+	// Partial is true if more evidence can arrive.
+	Partial bool `json:"partial,omitempty"`
+	// Reconstructed is true if the start-up was over before the agent started.
+	Reconstructed bool    `json:"reconstructed,omitempty"`
+	BootedAt      Instant `json:"booted_at"`
+	SettledAt     Instant `json:"settled_at,omitzero"`
+	Total         Seconds `json:"total_seconds"`
+	TotalError    Seconds `json:"total_error_seconds"`
+	Verdict       string  `json:"verdict"` // one sentence for people; its wording can change
+
+	Phases     []NodePhaseRecord     `json:"phases"` // the seconds of all phases add up to exactly total_seconds
+	Milestones []NodeMilestoneRecord `json:"milestones"`
+	NotReady   []NotReadyRecord      `json:"not_ready"`
+	Taints     []TaintRecord         `json:"taints"`
+	DaemonSets []DaemonSetPodRecord  `json:"daemonsets"`
+	Workload   *FirstWorkloadRecord  `json:"workload,omitempty"` // nil while no workload pod is known
+	Missing    []string              `json:"missing"`
+}
+
+// NodePhaseRecord is one phase of a node's start-up.
+type NodePhaseRecord struct {
+	Phase string         `json:"phase"`
+	Cause timeline.Cause `json:"cause"`
+	// Step is the phase of the pod, for the phases daemonset and workload.
+	Step    timeline.Phase `json:"step,omitempty"`
+	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
+	Taint   string         `json:"taint,omitempty"` // key of the taint
+	Owner   string         `json:"owner,omitempty"` // who removes the taint
+	StartAt Instant        `json:"start_at"`
+	EndAt   Instant        `json:"end_at"`
+	Length  Seconds        `json:"seconds"`
+	Error   Seconds        `json:"error_seconds"`
+	Open    bool           `json:"open,omitempty"`
+	Sources []string       `json:"sources"`
+	// Candidates lists the phases that the time of the phase unattributed can belong to.
+	Candidates []string `json:"candidates,omitempty"`
+}
+
+// NodeMilestoneRecord is the interval that contains the true instant of a milestone.
+type NodeMilestoneRecord struct {
+	Milestone string   `json:"milestone"`
+	Earliest  Instant  `json:"earliest"`
+	Latest    Instant  `json:"latest"`
+	Sources   []string `json:"sources"`
+}
+
+// NotReadyRecord is a message with which the kubelet reported that the node was not ready.
+type NotReadyRecord struct {
+	SeenAt  Instant `json:"seen_at"` // when the agent received the message
+	Message string  `json:"message"` // at most 256 bytes, without credentials
+}
+
+// TaintRecord is a taint that kept workloads from the node. RemovedAt is absent while the taint exists.
+type TaintRecord struct {
+	Key       string  `json:"key"`
+	Effect    string  `json:"effect"`
+	Owner     string  `json:"owner"`
+	Present   bool    `json:"present,omitempty"`
+	RemovedAt Instant `json:"removed_at,omitzero"`
+	Earliest  Instant `json:"earliest,omitzero"`
+	Latest    Instant `json:"latest,omitzero"`
+}
+
+// DaemonSetPodRecord is the start-up of a DaemonSet's pod on the node.
+type DaemonSetPodRecord struct {
+	DaemonSet  string         `json:"daemonset"`
+	Namespace  string         `json:"namespace"`
+	Name       string         `json:"name"`
+	UID        string         `json:"uid"`
+	State      timeline.State `json:"state"`
+	Critical   bool           `json:"critical,omitempty"` // the node waited for this pod
+	CreatedAt  Instant        `json:"created_at"`
+	SettledAt  Instant        `json:"settled_at,omitzero"`
+	Total      Seconds        `json:"total_seconds"`
+	TotalError Seconds        `json:"total_error_seconds"`
+	Verdict    string         `json:"verdict"`
+}
+
+// FirstWorkloadRecord is the workload pod that was ready first, or the pod that was bound to the node first if no
+// workload pod is ready.
+type FirstWorkloadRecord struct {
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	UID       string  `json:"uid"`
+	CreatedAt Instant `json:"created_at"`
+	BoundAt   Instant `json:"bound_at,omitzero"`
+	ReadyAt   Instant `json:"ready_at,omitzero"`
+	// Again is true if the pod was created before the boot, and is ready again.
+	Again bool `json:"again,omitempty"`
+	// Waited is the time from the creation of the pod until it was bound to the node. Waited and WaitedFor are absent
+	// if the pod was created after the registration of the node.
+	Waited    *Seconds `json:"waited_seconds,omitempty"`
+	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
+}
