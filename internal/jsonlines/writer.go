@@ -52,10 +52,12 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up, or the termination of a pod if the field "terminated" is true.
+// item is a start-up, or the termination of a pod if the field "terminated" is true, or the start-up of the node if the
+// field "node" is not nil.
 type item struct {
 	timeline.Timeline
 	terminated bool
+	node       *api.NodeStartUpRecord
 }
 
 // Config configures a Writer. Every field except Done is required.
@@ -100,6 +102,12 @@ func (w *Writer) OfferTermination(t timeline.Timeline) {
 	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a dropped termination
 }
 
+// OfferNodeStartUp queues the start-up of the node. Like Offer, OfferNodeStartUp does not block, and drops the record
+// if the queue is full.
+func (w *Writer) OfferNodeStartUp(r api.NodeStartUpRecord) {
+	_ = w.queue.Offer(item{node: &r}) // the queue counts a dropped record
+}
+
 // Run writes records until ctx is done. Run then continues for at most drainTime to write queued records. If a write
 // fails, Run returns the error immediately, because no line can follow an incomplete line. Run does not interrupt a
 // blocked write, so the caller needs its own deadline.
@@ -124,7 +132,7 @@ func (w *Writer) write(i item) error {
 		w.config.Logger.Error("cannot encode record", zap.String("namespace", i.Namespace),
 			zap.String("pod", i.Name), zap.Error(err))
 	}
-	if !i.Partial && !i.terminated {
+	if !i.Partial && !i.terminated && i.node == nil {
 		w.config.Done(i.Timeline)
 	}
 	return nil
@@ -134,7 +142,12 @@ func (w *Writer) encode(i item) ([]byte, error) {
 	var lines bytes.Buffer
 	now := w.config.Now()
 	kinds := w.config.Kinds
-	if i.terminated {
+	switch {
+	case i.node != nil:
+		kinds = []Lines{func(timeline.Timeline, time.Time) []any {
+			return []any{api.NodeStartUpLine{NodeStartUp: *i.node}}
+		}}
+	case i.terminated:
 		kinds = []Lines{TerminationLines}
 	}
 	for _, kind := range kinds {

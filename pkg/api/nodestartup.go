@@ -29,6 +29,11 @@ type NodeStartUpRecord struct {
 	Missing    []string              `json:"missing"`
 }
 
+// NodeStartUpLine is the line on standard output for the start-up of the node.
+type NodeStartUpLine struct {
+	NodeStartUp NodeStartUpRecord `json:"node_startup"`
+}
+
 // NodePhaseRecord is one phase of a node's start-up.
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`

@@ -38,3 +38,17 @@ func TestEveryFieldIsInTheSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeStartUpMatchesSchema checks the line of a node's start-up with every possible field set.
+func TestNodeStartUpMatchesSchema(t *testing.T) {
+	var line NodeStartUpLine
+	startuptest.Fill(&line)
+	line.NodeStartUp.State = "ready"
+	schema := startuptest.ReadSchema(t, "docs/records.schema.json", "#/$defs/node_startup_line")
+	text := encoded(t, line)
+	schema.Check(t, text)
+	spoiled := strings.Replace(string(text), `"phases":[{`, `"phases":[{"other":1,`, 1)
+	if spoiled == string(text) || schema.Validate([]byte(spoiled)) == nil {
+		t.Errorf("an unknown field is accepted in %s", spoiled)
+	}
+}
