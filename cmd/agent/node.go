@@ -71,7 +71,7 @@ func newNodeHealth(d deps) *nodeHealth {
 	latest := &node.Latest{}
 	h := &nodeHealth{
 		watch: node.NewWatch(node.WatchConfig{
-			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See,
+			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See, Now: time.Now,
 			Report: d.registerSource(partNode, "not connected to the API server yet"),
 		}),
 		addons: node.NewAddons(c.node.addons, time.Now),

@@ -165,8 +165,8 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 // Latest holds the latest Health. The zero value holds an unknown Health. Latest is safe for concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See replaces the latest Health with the Health of a Node object.
-func (l *Latest) See(n *corev1.Node) {
+// See replaces the latest Health with the Health of a Node object. See ignores the time of the request.
+func (l *Latest) See(n *corev1.Node, _ time.Time) {
 	h := HealthOf(n)
 	l.health.Store(&h)
 }

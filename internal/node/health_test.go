@@ -67,7 +67,7 @@ func TestAvailability(t *testing.T) {
 		}
 	}
 	var none Latest
-	none.See(nil)
+	none.See(nil, time.Time{})
 	for _, a := range none.Health().Aspects(noon(), 0) {
 		if a.Given || a.Reason != reasonNoObject {
 			t.Errorf("without an object: %+v", a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,16 +18,18 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
+const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off and --node-startup=off"
 
 // WatchConfig configures a Watch. Every field is required.
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
 	// Seen receives the Node object each time that the object might have changed, and nil if the object does not
-	// exist. Calls are sequential and in order. Seen must not keep or change the object.
-	Seen   func(*corev1.Node)
+	// exist. Calls are sequential and in order. Seen must not keep or change the object. The argument "askedAt" is the
+	// time before the request for a list. It is zero for a change that the watch delivered.
+	Seen   func(node *corev1.Node, askedAt time.Time)
 	Report health.Report
+	Now    func() time.Time
 }
 
 // Watch follows the Node object of the agent's node. Watch keeps no copy of the object.
@@ -73,6 +76,7 @@ func (w *Watch) options(version string) metav1.ListOptions {
 // The method "follow" lists the Node object to learn whether the object exists, and then watches the Node object until
 // a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
+	askedAt := w.config.Now()
 	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
@@ -82,10 +86,10 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 		return false, fmt.Errorf("list node object: unexpected type %T", answer)
 	}
 	if len(list.Items) == 0 {
-		w.config.Seen(nil)
+		w.config.Seen(nil, askedAt)
 		w.config.Report(true, "watching; the node object does not exist")
 	} else {
-		w.config.Seen(&list.Items[0])
+		w.config.Seen(&list.Items[0], askedAt)
 		w.config.Report(true, "watching")
 	}
 	for version := list.ResourceVersion; ctx.Err() == nil; {
@@ -119,9 +123,9 @@ func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, receiv
 		received, version = true, node.ResourceVersion
 		switch event.Type {
 		case watch.Added, watch.Modified:
-			w.config.Seen(node)
+			w.config.Seen(node, time.Time{})
 		case watch.Deleted:
-			w.config.Seen(nil)
+			w.config.Seen(nil, time.Time{})
 		}
 	}
 	if !received && ctx.Err() == nil {

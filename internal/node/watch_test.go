@@ -23,7 +23,7 @@ import (
 // nodeNotes receives, for each observed Node object, whether the node is cordoned.
 type nodeNotes chan string
 
-func (n nodeNotes) see(node *corev1.Node) {
+func (n nodeNotes) see(node *corev1.Node, _ time.Time) {
 	switch {
 	case node == nil:
 		n <- "none"
@@ -56,7 +56,8 @@ func TestWatch(t *testing.T) {
 	server.Put(nodeNamed("node-b", true))
 	h, notes := kubeclienttest.NewSource(t), make(nodeNotes, 16)
 	client := kubeclienttest.Client(t, server.URL(), kubeclient.New)
-	h.Run(NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: notes.see, Report: h.Report}).Run)
+	h.Run(NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: notes.see, Report: h.Report,
+		Now: time.Now}).Run)
 	notes.expect(t, "none")
 	h.Until(true, "the node object does not exist")
 
@@ -123,9 +124,9 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 		ended := make(chan error, 1)
 		seen := 0
 		go func() {
-			ended <- NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node) {
+			ended <- NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node, time.Time) {
 				seen++
-			}, Report: func(bool, string) {}}).Run(ctx)
+			}, Report: func(bool, string) {}, Now: time.Now}).Run(ctx)
 		}()
 		time.Sleep(12 * time.Minute)
 		stop()
@@ -140,8 +141,8 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 }
 
 func watching(client rest.Interface) func(context.Context) error {
-	return NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node) {},
-		Report: func(bool, string) {}}).Run
+	return NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node, time.Time) {},
+		Report: func(bool, string) {}, Now: time.Now}).Run
 }
 
 func TestRefusedWatchBacksOff(t *testing.T) {
