@@ -25,6 +25,8 @@ type served struct {
 	pulls     livePullsFunc
 	// The field writePods is nil if the agent keeps no pod objects: see web.API.
 	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
+	// The field nodeStartUp is nil if the agent does not follow the start-up of its node.
+	nodeStartUp func() (api.NodeStartUpRecord, bool)
 }
 
 // newServed creates the parts that keep data for the read API. The caller must set served.pulls and served.writePods
@@ -54,7 +56,8 @@ func (s *served) forgotten(t timeline.Timeline) {
 func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
 	return web.API{
 		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Live: s.live, Objects: s.writePods,
-		Agent: api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
+		NodeStartUp: s.nodeStartUp,
+		Agent:       api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
 	}
 }
 

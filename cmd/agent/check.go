@@ -56,6 +56,7 @@ func runCheck(ctx context.Context, call cli.Call) int {
 	findings = append(findings, checkRuntime(ctx, c), checkState(c))
 	findings = append(findings, checkWeb(c)...)
 	findings = append(findings, checkPressure(c)...)
+	findings = append(findings, checkBoot(c)...)
 	findings = append(findings, checkFeatures(c)...)
 	for _, f := range findings {
 		if _, err := io.WriteString(call.Stdout, f.String()); err != nil {

@@ -40,7 +40,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 		return []finding{reached, {"pods", checkSkipped, "cannot reach the API server", ""}}
 	}
 	findings := []finding{reached, k.pods(), k.limit(), k.events(), k.secrets()}
-	if c.node.health {
+	if c.node.health || c.node.startUp {
 		findings = append(findings, k.node())
 	}
 	if c.webAuth == webAuthKubernetes {
@@ -206,7 +206,7 @@ func (k controlPlane) node() finding {
 		err = k.watch("nodes", selector)
 	}
 	switch {
-	case err == nil && k.c.node.addons.AnyNamespace():
+	case err == nil && k.c.node.health && k.c.node.addons.AnyNamespace():
 		f.detail += "; --addons has no namespace: any user who can create pods with these labels, in any namespace, " +
 			"can add pods to the node's add-ons"
 		return f
@@ -216,9 +216,10 @@ func (k controlPlane) node() finding {
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
 		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use " +
-			"--node-health=off"
+			"--node-health=off and --node-startup=off"
 	default:
-		f.remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
+		f.remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off and " +
+			"--node-startup=off"
 	}
 	f.outcome, f.detail = checkFailed, err.Error()
 	return f

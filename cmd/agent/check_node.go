@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/internal/state"
@@ -78,4 +79,17 @@ func checkPressure(c config) []finding {
 			"(CONFIG_PSI, psi=1), or use --pressure=off"}}
 	}
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
+}
+
+// checkBoot returns no finding with --node-startup=off.
+func checkBoot(c config) []finding {
+	if !c.node.startUp {
+		return nil
+	}
+	boot, err := node.ReadBoot(c.node.procDir, time.Now())
+	if err != nil {
+		return []finding{{"boot time", checkFailed, err.Error(), "set --proc-dir to the proc file system of the " +
+			"machine, or use --node-startup=off"}}
+	}
+	return []finding{{"boot time", checkOK, "the machine booted at " + boot.At.Format(time.RFC3339), ""}}
 }

@@ -33,7 +33,7 @@ func TestConfigFrom(t *testing.T) {
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
 		logFormat: formatJSON, records: recordsTimeline,
 		historyBytes: 4 << 20, webAuth: webAuthLocal,
-		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system")},
+		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system"), procDir: "/proc"},
 	}
 	for name, test := range map[string]struct {
 		args string
@@ -52,6 +52,7 @@ func TestConfigFrom(t *testing.T) {
 				"RECORD_OBSERVATIONS": "/o", "DEBUG_OBSERVATIONS": "on",
 				"IMPERSONATE_NODE": "on", "WEB_AUTH": "kubernetes",
 				"NODE_HEALTH": "on", "NODE_WARM_UP": "0s", "ADDONS": ":tier=node", "PRESSURE": "on",
+				"NODE_STARTUP": "on", "PROC_DIR": "/host/proc",
 			},
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
@@ -61,7 +62,8 @@ func TestConfigFrom(t *testing.T) {
 				c.historyBytes = 0
 				c.recordObservations, c.debugObservations = "/o", true
 				c.asNode, c.webAuth = true, webAuthKubernetes
-				c.node = nodeConfig{health: true, addons: selector(t, ":tier=node"), pressure: true}
+				c.node = nodeConfig{health: true, addons: selector(t, ":tier=node"), pressure: true,
+					startUp: true, procDir: "/host/proc"}
 			},
 		},
 		"the flag wins": {

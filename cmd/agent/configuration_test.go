@@ -16,6 +16,7 @@ var pageOf = map[string]string{
 	"life-traces": "otlp.md#after-the-start-up", "verify-interval": "watch.md", "watch-delays": "watch.md",
 	"state-dir": "restarts.md", "record-observations": "recording.md", "debug-observations": "recording.md",
 	"debug-profiles": "security.md#profiles", "node-health": "node.md", "node-warm-up": "node.md",
+	"node-startup": "node-startup.md", "proc-dir": "node-startup.md",
 	"addons": "node.md#add-ons", "pressure": "node.md#pressure", "node-address": "probes.md",
 	"probes-file": "probes.md",
 }

@@ -92,6 +92,7 @@ func TestMetricsDocument(t *testing.T) {
 			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods, and a second series " +
 			"for each of these pods while it is starting |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
+			"| `--node-startup` | 12 series after the first workload pod of the node was ready |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
 			"With 500 pods and every option on, a compressed scrape has at most " + strconv.Itoa(maxGzipBytes>>10) +
 			" KiB (`make bench` measures this size).\n\n" +
@@ -135,7 +136,7 @@ func everything(t *testing.T) *prometheus.Registry {
 		"--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
 		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
 		"--verify-interval=10m", "--watch-delays=on",
-		"--node-health", "--pressure", "--probes-file="+probesFile(t),
+		"--node-health", "--node-startup", "--pressure", "--probes-file="+probesFile(t),
 		"--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry

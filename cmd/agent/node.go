@@ -3,18 +3,24 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/node"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // Names of parts on the health board. partNode names the watch of the node's object. partPressure names the source
-// that reads the kernel's pressure files.
+// that reads the kernel's pressure files. partNodeStartUp names the part that follows the node's start-up.
 const (
-	partNode     = "node_watch"
-	partPressure = "pressure"
+	partNode        = "node_watch"
+	partPressure    = "pressure"
+	partNodeStartUp = "node_startup"
 )
 
 // nodeConfig selects the agent's metrics and observations of the node itself.
@@ -23,6 +29,8 @@ type nodeConfig struct {
 	warmUp   time.Duration
 	addons   node.Selector
 	pressure bool
+	startUp  bool   // follow the start-up of the node itself
+	procDir  string // directory of the proc file system
 }
 
 func (c *config) nodeTable() flags.Table {
@@ -45,6 +53,16 @@ func (c *config) nodeTable() flags.Table {
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
 			"for each phase, report the share of the time in which tasks on the node waited for CPU, I/O or memory. "+
 				"While pods start, the agent reads /proc/pressure"),
+		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
+			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
+				"ready. Until then, the agent lists its Node object once per second, or every 10s after 3 minutes. "+
+				"Requires a ServiceAccount that can list and watch nodes"),
+		{
+			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
+			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +
+				"Set this flag if a tool such as LXCFS replaces files of /proc in the agent's container",
+			Set: flags.Text(&c.node.procDir),
+		},
 	}
 }
 
@@ -57,36 +75,87 @@ func (c *config) setWarmUp(value string) error {
 	return nil
 }
 
-// nodeHealth watches the node's object and follows the add-on pods. nodeHealth is nil with --node-health=off.
-type nodeHealth struct {
-	watch  *node.Watch
-	addons *node.Addons
+// ownNode watches the node's object for --node-health and --node-startup. ownNode is nil if both are off.
+type ownNode struct {
+	watch   *node.Watch
+	addons  *node.Addons  // nil with --node-health=off
+	startUp *node.StartUp // nil with --node-startup=off
 }
 
-func newNodeHealth(d deps) *nodeHealth {
+// newOwnNode returns the parts that follow the node itself. The function "record" receives the node's start-up.
+func newOwnNode(d deps, k *core, record func(api.NodeStartUpRecord)) *ownNode {
 	c := d.config
-	if !c.node.health {
+	if !c.node.health && !c.node.startUp {
 		return nil
 	}
-	latest := &node.Latest{}
-	h := &nodeHealth{
-		watch: node.NewWatch(node.WatchConfig{
-			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See, Now: time.Now,
-			Report: d.registerSource(partNode, "not connected to the API server yet"),
-		}),
-		addons: node.NewAddons(c.node.addons, time.Now),
+	h := &ownNode{}
+	var see []func(*corev1.Node, time.Time)
+	if c.node.health {
+		latest := &node.Latest{}
+		see = append(see, latest.See)
+		h.addons = node.NewAddons(c.node.addons, time.Now)
+		d.registry.MustRegister(node.NewMetrics(node.MetricsConfig{
+			Health: latest.Health, Addons: h.addons.State, Now: time.Now, WarmUp: c.node.warmUp,
+		}))
 	}
-	d.registry.MustRegister(node.NewMetrics(node.MetricsConfig{
-		Health: latest.Health, Addons: h.addons.State, Now: time.Now, WarmUp: c.node.warmUp,
-	}))
+	h.watch = node.NewWatch(node.WatchConfig{
+		Client: d.api.pods, NodeName: c.nodeName, Now: time.Now,
+		Seen: func(n *corev1.Node, askedAt time.Time) {
+			for _, one := range see {
+				one(n, askedAt)
+			}
+		},
+		Report: d.registerSource(partNode, "not connected to the API server yet"),
+	})
+	if c.node.startUp {
+		h.startUp = newNodeStartUp(d, k, record)
+		see = append(see, h.startUp.SeeNode)
+	}
 	return h
 }
 
-func (h *nodeHealth) components() []component {
+// podsListed is the time for which the pod watch must have been up, so that the agent has the list of all pods.
+const podsListed = 2 * time.Second
+
+func newNodeStartUp(d deps, k *core, record func(api.NodeStartUpRecord)) *node.StartUp {
+	config := node.StartUpConfig{
+		ProcDir: d.config.node.procDir, Client: d.api.pods, NodeName: d.config.nodeName,
+		Present: k.present,
+		Skew:    func(ctx context.Context) (timeline.Skew, error) { return k.reconciler.Skew(ctx) },
+		PodsListed: func() bool {
+			return slices.ContainsFunc(d.board.Statuses(), func(s health.Status) bool {
+				return s.Part == string(timeline.SourcePodWatch) && s.Up && time.Since(s.Since) >= podsListed
+			})
+		},
+		Settled: record, Now: time.Now, Logger: d.logger.Named("node_startup"),
+		Report: d.board.Register(partNodeStartUp, "not started yet"),
+	}
+	if d.config.events != eventsOff {
+		config.Events = d.api.own
+	}
+	s := node.NewStartUp(config)
+	d.registry.MustRegister(s.Metrics())
+	return s
+}
+
+func (h *ownNode) components() []component {
 	if h == nil {
 		return nil
 	}
-	return []component{{partNode, stageSources, h.watch.Run}}
+	list := []component{{partNode, stageSources, h.watch.Run}}
+	if h.startUp != nil {
+		list = append(list, component{partNodeStartUp, stageSources, h.startUp.Run})
+	}
+	return list
+}
+
+// record returns the function that returns the record of the node's start-up for the read API. With
+// --node-startup=off, the result is nil.
+func (h *ownNode) record() func() (api.NodeStartUpRecord, bool) {
+	if h == nil || h.startUp == nil {
+		return nil
+	}
+	return h.startUp.Record
 }
 
 // newPressure returns the source of the node's pressure. With --pressure=off, newPressure returns nil.

@@ -7,6 +7,7 @@ import (
 	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -20,7 +21,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// The field "terminations" is true if the selected records include terminations.
+	// The field "terminations" is true if the selected records include terminations and the node's start-up.
 	terminations bool
 }
 
@@ -68,6 +69,13 @@ func (out outputs) report(r reconcile.Report) {
 		if out.traces != nil {
 			out.traces.OfferTermination(r.Timeline)
 		}
+	}
+}
+
+// nodeStarted writes the record of the node's start-up, if the selected format has such a record.
+func (out outputs) nodeStarted(r api.NodeStartUpRecord) {
+	if out.lines != nil && out.terminations {
+		out.lines.OfferNodeStartUp(r)
 	}
 }
 

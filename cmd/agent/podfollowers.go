@@ -10,10 +10,13 @@ import (
 type podFollowers []podwatch.Follower
 
 // podFollowersOf combines the followers of pod objects. podFollowersOf returns nil if no part follows pod objects.
-func podFollowersOf(onNode *nodeHealth, added features) podwatch.Follower {
+func podFollowersOf(onNode *ownNode, added features) podwatch.Follower {
 	var all podFollowers
-	if onNode != nil {
+	if onNode != nil && onNode.addons != nil {
 		all = append(all, onNode.addons)
+	}
+	if onNode != nil && onNode.startUp != nil {
+		all = append(all, onNode.startUp)
 	}
 	all = append(all, added.followers()...)
 	if len(all) == 0 {

@@ -14,7 +14,7 @@ type recordFormat struct {
 	content      string // description of the format in the help of --records
 	lines        jsonlines.Lines
 	traits       bool // the lines use timeline.Timeline.Traits
-	terminations bool // the format has a record for a pod's termination
+	terminations bool // the format has records for a pod's termination and for the node's start-up
 }
 
 func recordFormats() []recordFormat {

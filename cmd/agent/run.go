@@ -61,7 +61,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		return err
 	}
 	shown := newServed(d, k)
-	onNode := newNodeHealth(d)
+	onNode := newOwnNode(d, k, out.nodeStarted)
+	shown.nodeStartUp = onNode.record()
 	added := startFeatures(d, k)
 	shown.writePods = added.writePods()
 	from := newSources(d, sourcesConfig{observe: k.observe, known: kept.known(), onNode: onNode, added: added})

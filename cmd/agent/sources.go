@@ -22,8 +22,8 @@ type sources struct {
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
 	observe func(context.Context, timeline.Observation)
-	known   []string    // UIDs of pods whose deletion the pod watch must report, even if the watch never saw the pods
-	onNode  *nodeHealth // nil with --node-health=off
+	known   []string // UIDs of pods whose deletion the pod watch must report, even if the watch never saw the pods
+	onNode  *ownNode // nil with --node-health=off and --node-startup=off
 	added   features
 }
 

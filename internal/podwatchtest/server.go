@@ -253,6 +253,7 @@ func (q query) matches(o object) bool {
 		set["spec.nodeName"] = o.Spec.NodeName
 	case *corev1.Event:
 		set["involvedObject.uid"], set["source"] = string(o.InvolvedObject.UID), o.Source.Component
+		set["involvedObject.kind"], set["involvedObject.name"] = o.InvolvedObject.Kind, o.InvolvedObject.Name
 	case *corev1.Node:
 		set["metadata.name"] = o.Name
 	}

@@ -44,7 +44,7 @@ func (f *fake) api() API {
 			Pulls: func(context.Context) (livepull.Snapshot, error) { return livepull.Snapshot{}, f.err },
 			Now:   now, Registerer: registry, Logger: zap.NewNop(),
 		}),
-		Objects: f.objects,
+		Objects: f.objects, NodeStartUp: f.nodeStartUp,
 	}
 }
 

@@ -74,6 +74,7 @@ const indexText = `podlapse agent
 /livez, /healthz                liveness: succeeds if the agent responds
 /readyz                         readiness: succeeds if all required parts are up; ?verbose lists every part
 /api/v1/node                    summary of the node
+/api/v1/node/startup            start-up of the node itself; requires --node-startup
 /api/v1/pods                    start-ups; /api/v1/openapi.json describes the filters
 /api/v1/pods/NAMESPACE/NAME     start-up of one pod; append /trace to get a Chrome trace
 /api/v1/pulls                   image pulls in progress, and recent image pulls

@@ -40,6 +40,24 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, record)
 }
 
+func (a readAPI) nodeStartUp(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.parseQuery(w, r, nil); !ok {
+		return
+	}
+	if a.API.NodeStartUp == nil {
+		writeError(w, http.StatusNotFound, "not_found",
+			"the agent does not follow the start-up of its node: start the agent with --node-startup=on")
+		return
+	}
+	record, ok := a.API.NodeStartUp()
+	if !ok {
+		writeError(w, http.StatusServiceUnavailable, "unavailable",
+			"the agent cannot read the boot time of the machine: see the part node_startup in /api/v1/evidence")
+		return
+	}
+	a.answer(w, r, record)
+}
+
 func (a readAPI) history() api.HistoryRecord {
 	stats := a.API.History.Stats()
 	pods, bytes := a.API.History.Limits()

@@ -22,6 +22,7 @@ import (
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -216,15 +217,22 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 			)
 			return err
 		},
+		nodeStartUp: func() (api.NodeStartUpRecord, bool) {
+			var record api.NodeStartUpRecord
+			startuptest.Fill(&record)
+			record.State = "ready"
+			return record, true
+		},
 	}
 	names := strings.NewReplacer("{namespace}", pulling.Namespace, "{name}", pulling.Name)
 	statuses := map[string]map[int]bool{}
+	unreadable := &fake{nodeStartUp: func() (record api.NodeStartUpRecord, ok bool) { return record, false }}
 	for _, path := range slices.Sorted(maps.Keys(readOpenAPI(t).Paths)) {
 		if !strings.HasPrefix(path, "/api/v1/") || path == "/api/v1/stream" {
 			continue
 		}
 		statuses[path] = map[int]bool{}
-		for _, f := range []*fake{full, {}, {err: io.ErrClosedPipe, timelines: full.timelines}} {
+		for _, f := range []*fake{full, {}, {err: io.ErrClosedPipe, timelines: full.timelines}, unreadable} {
 			for _, query := range []string{"", "?no-such-parameter=1"} {
 				answer := f.ask(t, http.MethodGet, names.Replace(path)+query)
 				statuses[path][answer.Code] = true

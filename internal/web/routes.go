@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// API holds the data sources of the read API, except the timelines and the pulls. Only the field Objects is
-// optional.
+// API holds the data sources of the read API, except the timelines and the pulls. Only the fields
+// Objects and NodeStartUp are optional.
 type API struct {
 	Node    string
 	Agent   api.AgentRecord
@@ -27,6 +27,9 @@ type API struct {
 	// Objects writes a PodList with the cached pod objects for which the function "want" returns true. The argument
 	// "labels" has the format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
+	// NodeStartUp returns the record of the node's start-up, or false if the start of the node is unknown. NodeStartUp
+	// is nil if the agent does not follow the start-up of its node.
+	NodeStartUp func() (api.NodeStartUpRecord, bool)
 }
 
 // readAPI serves the read API for the timelines.
@@ -43,6 +46,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
 	}
 	mux.Handle("/api/v1/node", expensive(a.node))
+	mux.Handle("/api/v1/node/startup", expensive(a.nodeStartUp))
 	mux.Handle("/api/v1/pods", expensive(a.list))
 	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get))
 	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace))

@@ -77,6 +77,15 @@ func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
 	return get[api.NodeRecord](ctx, c, nil, "node")
 }
 
+// NodeStartUp returns the start-up of the node itself. An agent without --node-startup responds with status 404.
+func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) {
+	record, err := get[api.NodeStartUpRecord](ctx, c, nil, "node", "startup")
+	if err == nil && record.Node == "" {
+		err = c.isNone("the answer contains no node")
+	}
+	return record, err
+}
+
 // Pod returns the latest start-up of the pods with the given name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)

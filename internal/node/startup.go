@@ -1,0 +1,282 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/nodestart"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// startUpPoll is the interval between two looks at a node that starts. Each look requests a list of the own Node
+	// object, which proves how long a taint existed.
+	startUpPoll = time.Second
+	// startUpPollLate is the interval from startUpLate after the start of the agent on.
+	startUpPollLate = 10 * time.Second
+	startUpLate     = 3 * time.Minute
+	// startUpSettles is the minimum time from the agent's start until the start-up can be over, so that the agent has
+	// received the list of the node's pods.
+	startUpSettles = 5 * time.Second
+	// eventsArrive is the time that the kubelet gets to send its Events about the ready node.
+	eventsArrive = 3 * time.Second
+	// reportedFor is the time after the end of a start-up in which a new agent still reports it. An agent that restarts
+	// later would report the same start-up again and again.
+	reportedFor = time.Hour
+	// askLimit is the timeout of one request.
+	askLimit = 5 * time.Second
+)
+
+// StartUpConfig configures a StartUp. Every field except Events is required.
+type StartUpConfig struct {
+	ProcDir  string         // directory of the proc file system
+	Client   rest.Interface // lists the Node object
+	Events   rest.Interface // lists the kubelet's Events about the node; nil to use no Events
+	NodeName string
+	// Present returns the timelines of all pods of the node, and Skew returns the difference of the clocks. Both can
+	// block until ctx is done.
+	Present func(ctx context.Context) ([]timeline.Timeline, error)
+	Skew    func(ctx context.Context) (timeline.Skew, error)
+	// PodsListed reports whether the agent has received the list of the node's pods.
+	PodsListed func() bool
+	// Settled receives the record of the completed start-up once, unless the start-up was over more than an hour before
+	// the agent started. Settled must not block.
+	Settled func(api.NodeStartUpRecord)
+	Report  health.Report
+	Now     func() time.Time
+	Logger  *zap.Logger
+}
+
+// StartUp follows the start-up of the node itself, until the first workload pod is ready. Afterwards, StartUp only
+// keeps the record. StartUp is safe for concurrent use.
+type StartUp struct {
+	config   StartUpConfig
+	requests *nodeReader
+
+	mu       sync.Mutex
+	evidence *nodestart.Evidence // nil before the first Run and after the start-up
+	boot     nodestart.Booted
+	unready  map[string]bool // UIDs of pods from before the boot that were not ready
+	readyAt  time.Time       // arrival of the first ready Node object
+	asked    bool            // the agent has requested the Events
+	record   *api.NodeStartUpRecord
+}
+
+// NewStartUp creates a StartUp. The StartUp reads the boot time now, so that it can use the first Node object.
+func NewStartUp(config StartUpConfig) *StartUp {
+	s := &StartUp{config: config, requests: newNodeReader(config), unready: map[string]bool{}}
+	boot, err := ReadBoot(config.ProcDir, config.Now())
+	if err != nil {
+		config.Report(false, err.Error())
+		return s
+	}
+	s.boot, s.evidence = boot, &nodestart.Evidence{}
+	s.evidence.Observe(boot)
+	config.Report(true, "follows the node's start-up")
+	return s
+}
+
+var _ podwatch.Follower = (*StartUp)(nil)
+
+// observe passes an observation to the evidence, unless the start-up is over.
+func (s *StartUp) observe(o nodestart.Observation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.evidence != nil {
+		s.evidence.Observe(o)
+	}
+}
+
+// SeeNode receives each version of the Node object, or nil if the object does not exist. See WatchConfig.Seen.
+func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.evidence == nil {
+		return
+	}
+	seen := nodeSeen(n, askedAt, s.config.Now())
+	s.evidence.Observe(seen)
+	if isReady(n) && s.readyAt.IsZero() {
+		s.readyAt = seen.ArrivedAt
+	}
+}
+
+// Seen implements podwatch.Follower. Seen uses only pods from before the boot: after the boot, the timelines of the
+// other pods contain more.
+func (s *StartUp) Seen(pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.evidence == nil || !pod.CreationTimestamp.Time.Before(s.boot.At) {
+		return
+	}
+	again, ready := podReady(pod, s.config.Now())
+	switch {
+	case !ready:
+		s.unready[again.UID] = true
+	case !again.ReadyAt.Before(s.boot.At):
+		again.Turned = s.unready[again.UID]
+		s.evidence.Observe(again)
+	}
+}
+
+// Restarted implements podwatch.Follower.
+func (s *StartUp) Restarted(*corev1.Pod, podwatch.Restart) {}
+
+// Gone implements podwatch.Follower.
+func (s *StartUp) Gone(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unready, uid)
+	if s.evidence != nil {
+		s.evidence.Observe(nodestart.PodGone{UID: uid})
+	}
+}
+
+// Record returns the record of the start-up. The result is false if the boot time is unknown.
+func (s *StartUp) Record() (api.NodeStartUpRecord, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record != nil {
+		return *s.record, true
+	}
+	if s.evidence == nil {
+		return api.NodeStartUpRecord{}, false
+	}
+	t, ok := s.evidence.Timeline(s.config.Now())
+	return s.recordOf(t), ok
+}
+
+func (s *StartUp) recordOf(t nodestart.Timeline) api.NodeStartUpRecord {
+	t.Node = s.config.NodeName
+	return nodestart.Record(t)
+}
+
+// settled returns the record if the start-up is over.
+func (s *StartUp) settled() (api.NodeStartUpRecord, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record == nil {
+		return api.NodeStartUpRecord{}, false
+	}
+	return *s.record, true
+}
+
+// Run follows the start-up until it is over, and then waits until ctx is done. Run returns nil.
+func (s *StartUp) Run(ctx context.Context) error {
+	startedAt := s.config.Now()
+	ticker := time.NewTicker(startUpPoll)
+	defer ticker.Stop()
+	late := false
+	for s.following() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		age := s.config.Now().Sub(startedAt)
+		if !late && age > startUpLate {
+			late = true
+			ticker.Reset(startUpPollLate)
+		}
+		s.look(ctx)
+		if s.eventsDue() {
+			s.addEvents(ctx)
+		}
+		if age >= startUpSettles && s.config.PodsListed() {
+			s.settle(ctx)
+		}
+	}
+	ticker.Stop()
+	<-ctx.Done()
+	return nil
+}
+
+func (s *StartUp) following() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.evidence != nil
+}
+
+// look requests the Node object and the timelines of the pods. A failed request only loses precision.
+func (s *StartUp) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if node, askedAt, err := s.requests.node(ctx); err == nil {
+		s.SeeNode(node, askedAt)
+	} else {
+		s.config.Logger.Debug("cannot list the node object", zap.Error(err))
+	}
+	if skew, err := s.config.Skew(ctx); err == nil {
+		s.observe(nodestart.SkewSeen{Skew: skew})
+	}
+	present, err := s.config.Present(ctx)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.evidence == nil {
+		return
+	}
+	for _, t := range present {
+		if !t.SettledAt.IsZero() && t.SettledAt.Before(s.boot.At) {
+			continue // the start-up was over before the boot
+		}
+		s.evidence.Observe(nodestart.StartUpSeen{Timeline: t})
+	}
+}
+
+// settle ends the start-up if it is over.
+func (s *StartUp) settle(ctx context.Context) {
+	s.mu.Lock()
+	t, ok := s.evidence.Timeline(s.config.Now())
+	s.mu.Unlock()
+	if !ok || t.State == nodestart.StateStarting || t.Partial {
+		return
+	}
+	s.addEvents(ctx)
+	s.mu.Lock()
+	t, _ = s.evidence.Timeline(s.config.Now())
+	record := s.recordOf(t)
+	s.record, s.evidence, s.unready = &record, nil, nil
+	s.mu.Unlock()
+	s.config.Report(true, "the node's start-up is over")
+	if s.config.Now().Sub(record.SettledAt.Time) < reportedFor {
+		s.config.Settled(record)
+	}
+}
+
+// eventsDue reports whether the agent must request the kubelet's Events. The agent requests them once, when the kubelet
+// has probably sent the Event about the ready node.
+func (s *StartUp) eventsDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.asked && !s.readyAt.IsZero() && s.config.Now().Sub(s.readyAt) >= eventsArrive
+}
+
+// addEvents requests the kubelet's Events about its node, unless the boot was so long ago that Events have expired.
+func (s *StartUp) addEvents(ctx context.Context) {
+	s.mu.Lock()
+	skip := s.asked || s.config.Events == nil || s.config.Now().Sub(s.boot.At) > eventsKept
+	s.asked = true
+	s.mu.Unlock()
+	if skip {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	listed, err := s.requests.events(ctx)
+	if err != nil {
+		s.config.Logger.Info("cannot list the kubelet's events about the node", zap.Error(err))
+		return
+	}
+	s.observe(listed)
+}

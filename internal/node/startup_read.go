@@ -1,0 +1,128 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/nodestart"
+)
+
+// ProcDir is the directory of the proc file system.
+const ProcDir = "/proc"
+
+// eventsKept is less than the time for which the API server keeps Events by default, an hour.
+const eventsKept = 50 * time.Minute
+
+// ReadBoot reads the boot time of the machine and its boot ID. Both are the same in every container, except with a
+// proc file system that a tool such as LXCFS replaces. The argument "now" is the current time. An unreadable boot ID is
+// no error.
+func ReadBoot(dir string, now time.Time) (nodestart.Booted, error) {
+	content, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return nodestart.Booted{}, fmt.Errorf("read the boot time: %w", err)
+	}
+	at, err := bootTime(content)
+	if err != nil {
+		return nodestart.Booted{}, fmt.Errorf("read the boot time in %s: %w", filepath.Join(dir, "stat"), err)
+	}
+	boot := nodestart.Booted{ArrivedAt: now, At: at, Resolution: time.Second}
+	if id, err := os.ReadFile(filepath.Join(dir, "sys", "kernel", "random", "boot_id")); err == nil {
+		boot.BootID = text(string(bytes.TrimSpace(id)))
+	}
+	return boot, nil
+}
+
+// bootTime returns the time in the line "btime" of /proc/stat, in seconds since 1970.
+func bootTime(content []byte) (time.Time, error) {
+	for line := range bytes.Lines(content) {
+		if value, ok := bytes.CutPrefix(line, []byte("btime ")); ok {
+			seconds, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 40)
+			if err != nil || seconds == 0 {
+				return time.Time{}, fmt.Errorf("invalid value %.40q of \"btime\": must be a number of seconds", value)
+			}
+			return time.Unix(int64(seconds), 0).UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("the line \"btime\" is missing")
+}
+
+// nodeReader requests the Node object and the kubelet's Events about the node.
+type nodeReader struct {
+	nodes, eventsAbout kubeclient.Resource
+	name               string
+	now                func() time.Time
+}
+
+func newNodeReader(c StartUpConfig) *nodeReader {
+	return &nodeReader{
+		nodes: kubeclient.Resource{Client: c.Client, Name: "nodes"},
+		// The kubelet's reference to its node has no namespace, so the Events are in the namespace default.
+		eventsAbout: kubeclient.Resource{Client: c.Events, Namespace: metav1.NamespaceDefault, Name: "events"},
+		name:        c.NodeName, now: c.Now,
+	}
+}
+
+// The method "node" requests the Node object. The first result is nil if the object does not exist.
+func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) {
+	askedAt := r.now()
+	answer, err := r.nodes.List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", r.name).String()})
+	if err != nil {
+		return nil, askedAt, fmt.Errorf("list node object: %w", err)
+	}
+	list, ok := answer.(*corev1.NodeList)
+	switch {
+	case !ok:
+		return nil, askedAt, fmt.Errorf("list node object: unexpected type %T", answer)
+	case len(list.Items) == 0:
+		return nil, askedAt, nil
+	}
+	return &list.Items[0], askedAt, nil
+}
+
+// The method "events" requests the kubelet's Events about the node.
+func (r *nodeReader) events(ctx context.Context) (nodestart.EventsListed, error) {
+	answer, err := r.eventsAbout.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+		"involvedObject.kind": "Node", "involvedObject.name": r.name, "source": "kubelet"}.AsSelector().String()})
+	if err != nil {
+		return nodestart.EventsListed{}, fmt.Errorf("list events: %w", err)
+	}
+	list, ok := answer.(*corev1.EventList)
+	if !ok {
+		return nodestart.EventsListed{}, fmt.Errorf("list events: unexpected type %T", answer)
+	}
+	listed := nodestart.EventsListed{ArrivedAt: r.now()}
+	for i := range list.Items {
+		if event, ok := nodeEvent(&list.Items[i], r.name); ok {
+			listed.Events = append(listed.Events, event)
+		}
+	}
+	return listed, nil
+}
+
+// nodeEvent converts an Event of the kubelet about its node. The kubelet names Events after their object, with the time
+// in nanoseconds in hexadecimal. kube-proxy also creates an Event with the reason Starting.
+func nodeEvent(e *corev1.Event, node string) (nodestart.Event, bool) {
+	switch e.Reason {
+	case nodestart.ReasonStarting, nodestart.ReasonRebooted, nodestart.ReasonReady, nodestart.ReasonNotReady:
+	default:
+		return nodestart.Event{}, false
+	}
+	suffix, ok := strings.CutPrefix(e.Name, node+".")
+	nanos, err := strconv.ParseInt(suffix, 16, 64)
+	if !ok || err != nil || nanos <= 0 || e.Source.Component != "kubelet" {
+		return nodestart.Event{}, false
+	}
+	return nodestart.Event{Reason: strings.Clone(e.Reason), At: time.Unix(0, nanos).UTC()}, true
+}
