@@ -75,7 +75,7 @@ func startUpCommands() []Command {
 func fleetCommands() []Command {
 	return []Command{
 		{
-			Name: "nodes", Group: groupFleet, Run: runNodes, Similar: []string{"node"},
+			Name: "nodes", Group: groupFleet, Run: runNodes,
 			Arguments: suggestNodeNames(func() (flags.Table, *target) {
 				c := new(nodesConfig)
 				return c.table(), &c.target
@@ -90,6 +90,22 @@ func fleetCommands() []Command {
 				{"Also show the number of start-ups, and the lost time for each start-up", "nodes -o wide"},
 			},
 			Flags: func() flags.Table { return new(nodesConfig).table() },
+		},
+		{
+			Name: "node", Group: groupFleet, Run: runNode,
+			Arguments: suggestNodeNames(func() (flags.Table, *target) {
+				c := new(nodeConfig)
+				return c.table(), &c.target
+			}),
+			Summary: "show the start-up of one node, from its boot until the first workload pod was ready",
+			Usage:   "NODE [flags]",
+			Description: "Shows the verdict, the phases with their causes, the start-up taints, and the start-ups of " +
+				"the DaemonSets' pods.\nThe agent of the node must run with --node-startup.",
+			Examples: []Example{
+				{"Show where the start-up time of a node went", "node worker-1"},
+				{"Print the record as JSON", "node worker-1 -o json"},
+			},
+			Flags: func() flags.Table { return new(nodeConfig).table() },
 		},
 		{
 			Name: "registries", Group: groupFleet, Run: runRegistries, Similar: []string{"registry"},

@@ -31,6 +31,7 @@ type fakeAgent struct {
 	labels  map[string]string // one label of each pod, by the pod's name
 	skew    *api.SkewRecord
 	refusal *api.Problem // error that the agent sends instead of totals
+	startUp *api.NodeStartUpRecord
 }
 
 // ServeHTTP implements http.Handler.
@@ -52,6 +53,11 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = f.pulls
 	case path == "node":
 		answer = f.summary()
+	case path == "node/startup" && f.startUp != nil:
+		answer = f.startUp
+	case path == "node/startup":
+		w.WriteHeader(http.StatusNotFound)
+		answer = api.Problem{Error: "not_found", Reason: "start the agent with --node-startup=on"}
 	case path == "totals" && f.refusal != nil:
 		code := http.StatusNotFound
 		if f.refusal.Error == "forbidden" {
@@ -231,6 +237,7 @@ func shop() []*fakeAgent {
 		}
 		cluster = append(cluster, agent)
 	}
+	cluster[0].startUp = nodeStartUp()
 	stuck := startUp("cart-1", "worker-3", "StatefulSet/cart", 0, phase{timeline.PhaseVolumes, 0.5},
 		phase{timeline.PhasePull, 94})
 	stuck.Missing = []string{"started/app"}

@@ -1,0 +1,124 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// NodeStartUp draws the start-up of a node: the verdict, a bar for each phase on a common time axis, the taints, the
+// start-ups of the DaemonSets' pods, and the missing evidence. The record can be untrusted.
+func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
+	var out strings.Builder
+	verdict := terminal.Wrap("node "+terminal.Clean(record.Node)+": "+terminal.Clean(record.Verdict), page.Columns)
+	for line := range strings.SplitSeq(verdict, "\n") {
+		out.WriteString(page.Paint(terminal.Bold, line) + "\n")
+	}
+	const stamp = "2006-01-02 15:04:05 MST"
+	origin := "booted " + record.BootedAt.UTC().Format(stamp)
+	if record.ID != "" {
+		origin += ", boot ID " + terminal.Clean(record.ID)
+	}
+	if record.Reconstructed {
+		origin += "\nreconstructed: the agent started after this start-up"
+	}
+	out.WriteString(page.Wrap(origin) + "\n\n")
+	writeNodePhases(&out, record, page)
+	writeTaints(&out, record, page)
+	writeDaemonSets(&out, record.DaemonSets, page)
+	if len(record.NotReady) > 0 {
+		out.WriteString("\nNOT READY BECAUSE\n")
+	}
+	for _, n := range record.NotReady {
+		after := SecondsText(n.SeenAt.Sub(record.BootedAt.Time))
+		out.WriteString("  " + page.Wrap("seen after "+after+": "+terminal.Clean(n.Message)) + "\n")
+	}
+	if len(record.Missing) > 0 {
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(listed(record.Missing)) + "\n")
+	}
+	return out.String()
+}
+
+// writeNodePhases draws the phases on a time axis.
+func writeNodePhases(out *strings.Builder, record api.NodeStartUpRecord, page terminal.Page) {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {}, {}}}
+	layout.Add("PHASE", "OF", "TIME", "ACCURACY", "", "CAUSE")
+	for _, phase := range record.Phases {
+		name, of := nodePhaseNames(phase)
+		cause := terminal.Clean(string(phase.Cause))
+		if phase.Open {
+			cause += ", in progress"
+		}
+		layout.Add(name, of, SecondsText(phase.Length.Duration()), AccuracyText(phase.Error.Duration()), "", cause)
+	}
+	axis := axis{start: record.BootedAt.Time, total: record.Total.Duration(),
+		cells: max(page.Columns-layout.Width(), minBar)}
+	const barColumn, causeColumn = 4, 5
+	layout.Set(0, barColumn, axis.heading())
+	layout.StyleRow(0, terminal.Dim)
+	for i, phase := range record.Phases {
+		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
+		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
+		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
+	}
+	layout.Write(out, page)
+}
+
+// nodePhaseNames returns the name of a phase and the object that the phase belongs to.
+func nodePhaseNames(phase api.NodePhaseRecord) (name, of string) {
+	name, of = phase.Phase, phase.Pod
+	switch {
+	case phase.Step != "":
+		name = string(phase.Step)
+	case phase.Taint != "":
+		of = phase.Taint
+	case len(phase.Candidates) > 0:
+		of = strings.Join(phase.Candidates, " or ")
+	}
+	return terminal.Clean(name), terminal.Clean(of)
+}
+
+func writeTaints(out *strings.Builder, record api.NodeStartUpRecord, page terminal.Page) {
+	if len(record.Taints) == 0 {
+		return
+	}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
+		{Shorten: terminal.Clip}}}
+	layout.Add("TAINT", "REMOVED AFTER", "EARLIEST", "OWNER")
+	layout.StyleRow(0, terminal.Dim)
+	after := func(at api.Instant) string {
+		if at.IsZero() {
+			return "-"
+		}
+		return SecondsText(max(0, at.Sub(record.BootedAt.Time)).Round(time.Millisecond))
+	}
+	for _, taint := range record.Taints {
+		layout.Add(terminal.Clean(taint.Key), after(taint.RemovedAt), after(taint.Earliest),
+			terminal.Clean(taint.Owner))
+	}
+	out.WriteString("\n")
+	layout.Write(out, page)
+}
+
+func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page terminal.Page) {
+	if len(pods) == 0 {
+		return
+	}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {}}}
+	layout.Add("DAEMONSET POD", "STATE", "TIME", "ACCURACY", "")
+	layout.StyleRow(0, terminal.Dim)
+	for _, pod := range pods {
+		note := ""
+		if pod.Critical {
+			note = "the node waited for this pod"
+		}
+		layout.Add(terminal.Clean(fmt.Sprintf("%s/%s", pod.Namespace, pod.Name)), terminal.Clean(string(pod.State)),
+			SecondsText(pod.Total.Duration()), AccuracyText(pod.TotalError.Duration()), note)
+	}
+	out.WriteString("\n")
+	layout.Write(out, page)
+}
