@@ -23,7 +23,7 @@ FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
 # scenarios run the agent as a process. With this order, the lab changes the agent's form only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
-	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
+	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page
 
 # The tools of `make check`. Make builds each tool once for each version of the tool and of Go, outside the repository.
 GOLANGCI_LINT_VERSION := v2.15.0

@@ -60,6 +60,9 @@ func readRecords(data []byte, namespace string) Records {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
 		}
+		if bytes.HasPrefix(line, nodeStartUpLine) && bytes.HasSuffix(line, []byte("}}\n")) {
+			continue // a record about the node, not about a pod
+		}
 		r, whole := readRecord(line)
 		last := len(records.Timelines) - 1
 		mine := last >= 0 && latest.Namespace == namespace

@@ -20,6 +20,7 @@ func TestRecords(t *testing.T) {
 {"id":"3/0","namespace":"n","name":"c","phases":[{"pha{"id":"3/0","namespace":"n","name":"c",` +
 		`"phases":[{"phase":"pull","seconds":1}]}
 {"id":"1/0","namespace":"n","name":"a"}
+{"node_startup":{"id":"b","workload":{"namespace":"n","name":"x"}}}
 {"id":"4/0","namesp
 {"id":"5/0","namespace":"n","name":"e"}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

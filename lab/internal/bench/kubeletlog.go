@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
 // TakenUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately after the
@@ -29,6 +31,10 @@ func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
+// kubeletStarting matches the line about the Event Starting.
+var kubeletStarting = regexp.MustCompile(
+	`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred" object=("[^"]*") .*kind="Node".* reason="Starting"`)
+
 // The patterns match klog's lines, whose format is: severity, month, day, time of day, thread, source, message.
 var (
 	syncLoopAdd    = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
@@ -39,6 +45,21 @@ var (
 		`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`,
 	)
 )
+
+// KubeletStartedAt returns the time when the kubelet created the Event about its own start, according to the kubelet's
+// log. KubeletStartedAt reads only log lines that are later than the given time.
+func (b *Bench) KubeletStartedAt(after time.Time) (time.Time, error) {
+	file, err := os.Open(b.Node.KubeletLog())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the kubelet's log: %w", err)
+	}
+	defer file.Close()
+	at, err := firstLineAbout(file, kubeletStarting, layout.NodeName, after, time.Now())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the kubelet's log about its start: %w", err)
+	}
+	return at, nil
+}
 
 func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
 	file, err := os.Open(b.Node.KubeletLog())

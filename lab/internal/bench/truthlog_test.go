@@ -79,3 +79,15 @@ func TestFirstLogged(t *testing.T) {
 		t.Errorf("got %v", happened)
 	}
 }
+
+func TestKubeletStarting(t *testing.T) {
+	log := `I0301 12:00:01.000001    7 event.go:389] "Event occurred" object="node-1" fieldPath="" kind="Node" ` +
+		`apiVersion="" type="Normal" reason="NodeHasSufficientMemory" message="x"` + "\n" +
+		`I0301 12:00:02.500000    7 event.go:389] "Event occurred" object="node-1" fieldPath="" kind="Node" ` +
+		`apiVersion="" type="Normal" reason="Starting" message="Starting kubelet."` + "\n"
+	now := time.Date(2026, 3, 1, 13, 0, 0, 0, time.Local)
+	at, err := firstLineAbout(strings.NewReader(log), kubeletStarting, "node-1", time.Time{}, now)
+	if want := time.Date(2026, 3, 1, 12, 0, 2, 500_000_000, time.Local); err != nil || !at.Equal(want) {
+		t.Errorf("%s, %v", at, err)
+	}
+}

@@ -97,6 +97,8 @@ func Table() []Scenario {
 			"and measures the errors", streamTruth, false},
 		{"node-health", "cordon, NotReady, a crashing add-on, a busy machine: each is reported with its reason",
 			nodeHealth, false},
+		{"node-startup", "the parts of a node start one after the other, and a start-up taint stays: each second of " +
+			"the node's start-up has the right cause", nodeStartUp, false},
 		{"probes", "DNS, registries, the runtime and the API server are probed: healthy, slow, silent and down, in " +
 			"the right stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures",

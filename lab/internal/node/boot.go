@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+const nodeObject = "/api/v1/nodes/" + layout.NodeName
+
+// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object, as on a
+// machine that never was a node. The parts start again with StartContainerd, StartKubelet and RestoreNetwork. Restore
+// or the next Up starts all parts.
+func (n Node) SwitchOff(ctx context.Context) error {
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := errors.Join(n.stop(5*time.Second, kubeletName), n.StopContainerd(), n.RemoveNetwork()); err != nil {
+		return err
+	}
+	return client.Delete(ctx, nodeObject)
+}
+
+// StartKubelet starts the kubelet with additional taints for the new Node object, and waits until the kubelet serves
+// requests. StartKubelet does not wait until the node is ready.
+func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
+	if err := n.writeKubeletConfig(map[string]any{"registerWithTaints": taints}); err != nil {
+		return err
+	}
+	if err := n.ensure(n.kubelet()); err != nil {
+		return err
+	}
+	return n.await(ctx, n.kubelet())
+}
+
+// BootFiles writes a directory that an agent can use as the proc file system of a machine with the given boot time, and
+// returns its path. The kernel's boot time cannot change while the machine runs. The boot ID is the machine's own,
+// because the kubelet reads the real one.
+func (n Node) BootFiles(booted time.Time) (string, error) {
+	const bootID = "sys/kernel/random/boot_id"
+	id, err := os.ReadFile("/proc/" + bootID)
+	if err != nil {
+		return "", fmt.Errorf("read the boot ID: %w", err)
+	}
+	dir := n.In("proc")
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, bootID)), 0o755); err != nil {
+		return "", fmt.Errorf("create the directory of the boot time: %w", err)
+	}
+	err = errors.Join(os.WriteFile(filepath.Join(dir, bootID), id, 0o644),
+		os.WriteFile(filepath.Join(dir, "stat"), fmt.Appendf(nil, "btime %d\n", booted.Unix()), 0o644))
+	if err != nil {
+		return "", fmt.Errorf("write the boot time: %w", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,304 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+const (
+	// startUpTaint is Cilium's start-up taint. The DaemonSet of the scenario has the usual name, so that the agent
+	// knows that the network plugin needs the DaemonSet's pod.
+	startUpTaint   = "node.cilium.io/agent-not-ready"
+	startUpNetwork = "cilium"
+	startUpPod     = "web"
+
+	beforeRuntime = 3 * time.Second  // from the boot until containerd starts
+	beforeKubelet = 4 * time.Second  // from then until the kubelet starts
+	beforeNetwork = 22 * time.Second // from then until the network is configured: two reports of the kubelet
+	beforeTaint   = 6 * time.Second  // from the ready node until the taint is removed
+	startUpReady  = 2 * time.Second  // from the start of the workload's container until it is ready
+	startUpLayer  = 16 << 20         // bytes of the DaemonSet's image
+	startUpRate   = 2 << 20          // bytes per second, so that the pull needs 8 s
+
+	planeLimit = time.Second            // for instants with the control plane's timestamps, and for the boot time
+	ownLimit   = 100 * time.Millisecond // for instants with the node's own timestamps
+)
+
+// nodeBoot holds the true instants of the boot.
+type nodeBoot struct {
+	*bench.Bench
+	verdict *Verdict
+
+	records int // records about the node that earlier agents printed
+
+	booted, kubelet, registered, ready, network time.Time
+	taint                                       bench.Span // the request that removed the taint
+	pull                                        bench.Span
+	bound, workload                             time.Time
+}
+
+// nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, the network
+// plugin with a DaemonSet whose image is slow, and at last the removal of a start-up taint. The agent must report each
+// delay in the right phase. A pod that was created before the node waits for all of them.
+func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
+		Verbs: []string{"list", "watch"}})
+	if err != nil {
+		return err
+	}
+	n := &nodeBoot{Bench: b, verdict: v}
+	if n.records, err = agent.NodeStartUps(b.Node.AgentRecords()); err != nil {
+		return err
+	}
+	defer func() { // a remaining taint would prevent the restart of the kubelet with its usual settings
+		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		err = errors.Join(err, b.Node.StartContainerd(mend), b.Node.RestoreNetwork(), b.Node.StartKubelet(mend),
+			b.Node.Report.Wait(mend, "the node object without taints", 20*time.Second, 500*time.Millisecond,
+				func(ctx context.Context) error { return b.Kube.Merge(ctx, nodePath, withoutTaints()) }))
+	}()
+	image, err := b.Image(ctx, startUpNetwork, startUpLayer)
+	if err != nil {
+		return err
+	}
+	if err := b.Throttle(ctx, startUpRate); err != nil {
+		return err
+	}
+	if err := b.Node.SwitchOff(ctx); err != nil {
+		return err
+	}
+	if err := n.boot(ctx, image); err != nil {
+		return err
+	}
+	report, err := n.awaitReport(ctx)
+	if err != nil {
+		return err
+	}
+	n.judge(report)
+	n.judgeErrors(report)
+	return n.judgeOutputs(ctx, report)
+}
+
+func withoutTaints() map[string]any {
+	return map[string]any{"spec": map[string]any{"taints": nil}}
+}
+
+// boot starts all parts and notes the times.
+func (n *nodeBoot) boot(ctx context.Context, image string) error {
+	n.booted = time.Now()
+	proc, err := n.Node.BootFiles(n.booted)
+	if err != nil {
+		return err
+	}
+	change := node.AgentChange{Flags: []string{"--node-startup", "--proc-dir=" + proc}}
+	if err := n.Node.RestartAgentWith(ctx, change); err != nil {
+		return err
+	}
+	err = errors.Join(
+		n.CreatePod(ctx, startUpPod, corev1.PodSpec{Containers: []corev1.Container{
+			bench.MainContainer(mainName, n.BaseImage, startUpReady)}}),
+		n.CreateWorkload(ctx, bench.DaemonSet, startUpNetwork, corev1.PodSpec{HostNetwork: true,
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:  []corev1.Container{bench.MainContainer(mainName, image, time.Second)}}))
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, beforeRuntime-time.Since(n.booted)); err != nil {
+		return err
+	}
+	if err := n.Node.StartContainerd(ctx); err != nil {
+		return err
+	}
+	if err := sleep(ctx, beforeKubelet); err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	seen := make(chan error, 1)
+	go func() { seen <- n.witness(watching) }()
+	taint := corev1.Taint{Key: startUpTaint, Effect: corev1.TaintEffectNoSchedule}
+	if err := n.Node.StartKubelet(ctx, taint); err != nil {
+		return err
+	}
+	if err := sleep(ctx, beforeNetwork); err != nil {
+		return err
+	}
+	n.network = time.Now()
+	if err := n.Node.RestoreNetwork(); err != nil {
+		return err
+	}
+	if err := <-seen; err != nil {
+		return err
+	}
+	return n.finish(ctx)
+}
+
+// witness polls the Node object until the node is ready.
+func (n *nodeBoot) witness(ctx context.Context) error {
+	const every, limit = 20 * time.Millisecond, 2 * time.Minute
+	return n.Node.Report.Wait(ctx, "the node to be ready", limit, every, func(ctx context.Context) error {
+		var object corev1.Node
+		if err := n.Kube.Get(ctx, nodePath, &object); err != nil {
+			return err
+		}
+		now := time.Now()
+		if n.registered.IsZero() {
+			n.registered = now
+		}
+		if !slices.ContainsFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			return errors.New("the node is not ready")
+		}
+		n.ready = now
+		return nil
+	})
+}
+
+// finish removes the taint and waits until the workload is ready.
+func (n *nodeBoot) finish(ctx context.Context) (err error) {
+	if err := sleep(ctx, beforeTaint); err != nil {
+		return err
+	}
+	if n.taint, err = bench.Dated(func() error { return n.Kube.Merge(ctx, nodePath, withoutTaints()) }); err != nil {
+		return err
+	}
+	if err := n.AwaitReady(ctx, startUpPod, startLimit); err != nil {
+		return err
+	}
+	n.workload = time.Now()
+	if n.kubelet, err = n.KubeletStartedAt(n.booted); err != nil {
+		return err
+	}
+	if n.bound, err = n.BoundAt(ctx, startUpPod); err != nil {
+		return err
+	}
+	n.pull, err = n.PullTruth(ctx, startUpNetwork)
+	return err
+}
+
+func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, err error) {
+	err = n.Node.Report.Wait(ctx, "the agent's report about the node", 30*time.Second, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			if report, err = n.Agent.NodeStartUp(ctx); err == nil && (report.State != agent.Ready || report.Partial) {
+				err = fmt.Errorf("the state is %q: %s", report.State, report.Verdict)
+			}
+			return err
+		})
+	return report, err
+}
+
+// judge compares the phases with the truth.
+func (n *nodeBoot) judge(report agent.NodeStartUp) {
+	n.verdict.Note("%s", report.Verdict)
+	for _, p := range report.Phases {
+		n.verdict.Note("%-22s %-18s %8.3f s ±%.3f s  %s %s %s", p.Phase, p.Step, p.Seconds, p.Error, p.Cause, p.Taint,
+			strings.Join(p.Candidates, " or "))
+	}
+	of := func(names ...string) func(agent.NodePhase) bool {
+		return func(p agent.NodePhase) bool { return slices.Contains(names, p.Phase) }
+	}
+	compare := func(what string, injected, truth, limit time.Duration, match func(agent.NodePhase) bool) {
+		measured, _ := report.Sum(match)
+		n.verdict.Compare(what, injected, truth, measured, slices.ContainsFunc(report.Phases, match), limit)
+	}
+	total, _ := report.TotalLength()
+	n.verdict.Compare("total", 0, n.workload.Sub(n.booted), total, true, planeLimit)
+	compare("machine", beforeRuntime+beforeKubelet, n.kubelet.Sub(n.booted), planeLimit, of("machine"))
+	compare("registration", 0, n.registered.Sub(n.kubelet), planeLimit, of("kubelet_registration"))
+	compare("network plugin with its DaemonSet", beforeNetwork, n.ready.Sub(n.registered), planeLimit,
+		of("network_plugin", "daemonset", "kubelet", "runtime"))
+	compare("pull of the DaemonSet's image", startUpLayer/startUpRate*time.Second, n.pull.Length(), ownLimit,
+		func(p agent.NodePhase) bool { return p.Phase == "daemonset" && p.Cause == "registry" })
+	compare("taint", beforeTaint, n.taint.EndAt.Sub(n.ready), planeLimit, of("taint"))
+	compare("workload", startUpReady, n.workload.Sub(n.bound), planeLimit, of("workload"))
+	unattributed, _ := report.Sum(of("unattributed"))
+	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
+}
+
+// judgeErrors requires that the stated intervals contain the truth. The witness sees a change up to "late" after it.
+func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
+	const late = 100 * time.Millisecond
+	inside := func(what string, from, to, earliest, latest time.Time) {
+		n.verdict.Compared++
+		if to.Before(earliest) || from.After(latest) {
+			n.verdict.Problem("%s was between %s and %s, the agent reports between %s and %s", what,
+				from.Format(time.StampMilli), to.Format(time.StampMilli), earliest.Format(time.StampMilli),
+				latest.Format(time.StampMilli))
+		}
+	}
+	truths := map[string]bench.Span{
+		"booted":          {StartAt: n.booted, EndAt: n.booted},
+		"registered":      {StartAt: n.registered.Add(-late), EndAt: n.registered},
+		"kubelet_started": {StartAt: n.kubelet.Add(-late), EndAt: n.kubelet}, // the log names the Event, not the start
+		"ready":           {StartAt: n.ready.Add(-5 * late), EndAt: n.ready}, // the request of the kubelet takes time
+		"workload_ready":  {StartAt: n.workload.Add(-time.Second), EndAt: n.workload},
+	}
+	found := 0
+	for _, m := range report.Milestones {
+		truth := truths[m.Milestone]
+		found++
+		inside(m.Milestone, truth.StartAt, truth.EndAt, m.Earliest, m.Latest)
+		if m.Milestone == "kubelet_started" && m.Latest.Sub(n.kubelet).Abs() > ownLimit {
+			n.verdict.Problem("the kubelet started at %s, the agent reports %s", n.kubelet, m.Latest)
+		}
+	}
+	if found != len(truths) {
+		n.verdict.Problem("the agent reports %d milestones, want %d; missing: %v", found, len(truths), report.Missing)
+	}
+	i := slices.IndexFunc(report.Taints, func(t agent.NodeTaint) bool { return t.Key == startUpTaint })
+	if i < 0 {
+		n.verdict.Problem("the agent reports no taint %s", startUpTaint)
+		return
+	}
+	taint := report.Taints[i]
+	inside("the removal of the taint", n.taint.StartAt, n.taint.EndAt, taint.Earliest, taint.Latest)
+	n.verdict.Compare("error of the taint's removal", 0, 0, taint.RemovedAt.Sub(taint.Earliest), true,
+		1200*time.Millisecond)
+	if taint.Owner != "Cilium" {
+		n.verdict.Problem("the owner of the taint is %q, want Cilium", taint.Owner)
+	}
+}
+
+// judgeOutputs checks the reason of the network, the sentence about the waiting pod, the metrics, the record and the
+// command line.
+func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) error {
+	n.verdict.Compared += 4
+	if !slices.ContainsFunc(report.NotReady, func(r struct{ Message string }) bool {
+		return strings.Contains(r.Message, "container runtime network not ready")
+	}) {
+		n.verdict.Problem("no message names the network: %v", report.NotReady)
+	}
+	if want := "Pod " + n.Namespace + "/" + startUpPod + " waited "; !strings.Contains(report.Verdict, want) {
+		n.verdict.Problem("the verdict %q does not contain %q", report.Verdict, want)
+	}
+	total, _ := report.TotalLength()
+	h := healthRun{n.Bench, n.verdict}
+	h.checkNow(ctx, sample{"podlapse_node_startup_seconds", nil, total.Seconds()},
+		sample{"podlapse_node_startup_reconstructed", nil, 0})
+	if count, err := agent.NodeStartUps(n.Node.AgentRecords()); err != nil || count != n.records+1 {
+		n.verdict.Problem("the agent printed %d records about the node, want 1; %v", count-n.records, err)
+	}
+	arguments := []string{"node", "--server", n.Agent.Server}
+	text, err := exec.CommandContext(ctx, n.Node.Agent(), arguments...).Output()
+	if err != nil {
+		return fmt.Errorf("run the command \"node\": %w", err)
+	}
+	if !strings.Contains(string(text), startUpTaint) {
+		n.verdict.Problem("the command \"node\" prints no taint:\n%s", text)
+	}
+	n.verdict.Note("node:\n%s", text)
+	return nil
+}
