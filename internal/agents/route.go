@@ -57,7 +57,7 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// If an error contains an *Unreached, Plain returns only the *Unreached, without the request's address. Plain returns
+// Plain returns only the *Unreached, without the request's address, if an error contains an *Unreached. Plain returns
 // all other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached

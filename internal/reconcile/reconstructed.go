@@ -14,7 +14,7 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
 		Help: "Completed start-ups with a reconstructed timeline. how=\"over\": the start-up was complete before the " +
-			"agent started, and no other metric counts the start-up. how=\"restored\": the start-up was in progress " +
+			"agent started. No other metric counts these start-ups. how=\"restored\": the start-up was in progress " +
 			"when the agent restarted with --state-dir. how=\"late\": the agent first saw the pod in a list, not " +
 			"through the open watch.",
 	}, []string{"how"})

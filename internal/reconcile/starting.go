@@ -8,7 +8,7 @@ import (
 )
 
 // lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine these pods with
-// other data, which can be from before the end of the start-up.
+// other data, and this data can be older than the end of the start-up.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds (lingerTime).

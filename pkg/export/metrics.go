@@ -44,11 +44,10 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence does not separate several phases, their time counts for one "+
-				"phase: for the first of these phases if they have the same cause, for \"image_pull\" if they are "+
-				"only pull and unpack, for \"sandbox_setup\" if they are only parts of the sandbox's creation, and "+
-				"otherwise for \"unattributed\". Unexplained time counts for \"unattributed\". Has only native "+
-				"buckets.",
+				"metrics are equal. Time that the evidence does not divide between phases with the same cause counts "+
+				"for the first of these phases. Pull and unpack together count for \"image_pull\". Volumes, network "+
+				"and sandbox together count for \"sandbox_setup\". All other undivided time and unexplained time "+
+				"counts for \"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",

@@ -131,27 +131,40 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 }
 
 // requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
-// kubelet has lost its back-off, and does not continue the counts of its earlier Events. So these counts do not show the
-// number of the attempt. requestedAgain returns nil if no Event shows such a request.
+// kubelet has lost its back-off, and does not continue the counts of its earlier Events. So these counts do not show
+// the number of the attempt. requestedAgain returns nil if no Event shows such a request.
 func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
-	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed || f.name(from.key) != w.container {
+	index := from.key.container
+	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed ||
+		f.name(from.key) != w.container {
 		return nil
 	}
-	again := func(c constraint) bool {
-		return c.earliest > from.latest && c.latest < until && c.key.attempt <= from.key.attempt
-	}
-	key := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
-	for _, request := range f.e.containers[from.key.container].requested {
-		if c := request.constraint(milestoneKey{}); again(c) {
-			return &bound{key: key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
-		}
-	}
-	for _, c := range f.pulls[from.key.container].laterRequests {
-		if again(c) {
-			return &bound{key: key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
+	for request := range f.pulls[index].allRequests(f.e.containers[index].requested) {
+		if request.earliest > from.latest && request.latest < until && request.key.attempt <= from.key.attempt {
+			return &bound{
+				key:      milestoneKey{index, from.key.attempt + 1, MilestonePullRequested},
+				earliest: request.earliest, latest: request.latest, lean: request.lean,
+				origins: origins(0).with(request.origin),
+			}
 		}
 	}
 	return nil
+}
+
+// allRequests yields the requests of all Pulling Events, also of Events that a restarted kubelet created.
+func (p *pullEvidence) allRequests(first []window) func(func(constraint) bool) {
+	return func(yield func(constraint) bool) {
+		for _, w := range first {
+			if !yield(w.constraint(milestoneKey{})) {
+				return
+			}
+		}
+		for _, c := range p.laterRequests {
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". It returns zero if the milestone is not a

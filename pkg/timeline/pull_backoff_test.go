@@ -129,7 +129,9 @@ func TestOutageOfRegistry(t *testing.T) {
 			restart = base.Add(o.between(5*time.Minute, length)) // when the client already drops Events
 		}
 		o.run(base.Add(length), restart)
-		slices.SortStableFunc(o.observations, func(a, b Observation) int { return observedAt(a).Compare(observedAt(b)) })
+		slices.SortStableFunc(o.observations, func(a, b Observation) int {
+			return observedAt(a).Compare(observedAt(b))
+		})
 		t.Run(fmt.Sprintf("seed %d, fast %t, restart %s", seed, fast, restart.Format(time.TimeOnly)),
 			func(t *testing.T) { checkOutage(t, o, length, fast, restart) })
 	}

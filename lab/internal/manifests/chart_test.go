@@ -21,7 +21,7 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"nodeimpersonation: {enabled: true}", "'nodeimpersonation'"},
 		{"nodeImpersonation: true", "/nodeImpersonation': got boolean, want object"},
 		{"nodeImpersonation: {enabled: \"yes\"}", "/nodeImpersonation/enabled': got string, want boolean"},
-		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s', 'off', false"},
+		{"runtime: docker", "'', 'containerd', 'crio', 'k3s', 'microk8s', 'off', false"},
 		{"runtime: off\nruntimeProxy: {enabled: true}", "unset these values"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},

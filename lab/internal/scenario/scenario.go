@@ -46,16 +46,14 @@ func Table() []Scenario {
 			"permissions", install, true},
 		{"runtime-proxy", "a separate container holds the runtime's socket: same timelines, and the agent cannot " +
 			"reach the runtime otherwise", runtimeProxy, true},
-		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
-			commandLine, true},
+		{"command-line", "kubectl podlapse and the page, for a starting and a deleted pod", commandLine, true},
 		{"revisions", "three revisions of a Deployment: kubectl podlapse explain finds the slow revision and the " +
 			"reasons, and no difference between equal revisions", revisions, true},
 		{"documentation", "every command in README.md and docs, except those marked as not run, works as documented",
 			documentation, true},
 		{"alerts", "seven situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires " +
 			"exactly the right alerts", alerts, true},
-		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
-			firstLight, false},
+		{"first-light", "a slow network and pull, an init container, a sidecar and late readiness", firstLight, false},
 		{"network-failure", "the network plugin fails at first: the agent reports the network as the cause, not the " +
 			"volumes", networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
