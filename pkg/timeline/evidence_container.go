@@ -82,7 +82,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 // applyWaiting adds the facts from the reason why a container waits.
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone && c.WaitingReason != invalidName {
-		e.applyPullFailure(evidence, o, c.PullFailure)
+		if c.WaitingReason != imageBackOff || !o.Pod.failedEarlier(c) {
+			e.applyPullFailure(evidence, o, c.PullFailure)
+		}
 		if o.Live {
 			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)

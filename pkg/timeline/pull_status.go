@@ -35,6 +35,20 @@ func (s pullStatus) compare(o pullStatus) int {
 	return cmp.Or(cmp.Compare(s.at, o.at), compareBools(s.backOff, o.backOff), cmp.Compare(s.why, o.why))
 }
 
+// failedEarlier reports whether an earlier container with the same image waits after a failed pull. The kubelet keeps one
+// back-off for each image of a pod (image_manager.go). So the later container waits too, without a pull of its own.
+func (p *Pod) failedEarlier(c Container) bool {
+	for i := range p.Containers {
+		switch earlier := &p.Containers[i]; {
+		case earlier.Name == c.Name:
+			return false
+		case earlier.Image == c.Image && earlier.PullFailure != imagepull.FailureNone:
+			return true
+		}
+	}
+	return false
+}
+
 // statusFailures returns the failed pulls that the statuses report, except the first. The kubelet's client can have
 // dropped the Events about these pulls, because it limits the Events of each pod.
 //
