@@ -115,7 +115,11 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 		return append(spans, f.span(from, again, again.estimate(), w), f.span(again, to, until, withHiddenPulls(w)))
 	}
 	if b.least == 0 || !undated {
-		return append(spans, f.span(from, to, until, w))
+		s := f.span(from, to, until, w)
+		if undated && open && s.Phase == PhaseImageBackoff {
+			s.Error = max(s.Error, length) // the kubelet might have begun an attempt at any time
+		}
+		return append(spans, s)
 	}
 	wait := phaseCandidates{[]Phase{PhaseImageBackoff}, w.container, from.key.attempt + 1}
 	if length <= b.least+podRetry+retrySlack && (open || to.key.milestone == MilestonePullFailed) {
