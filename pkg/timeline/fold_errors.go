@@ -145,10 +145,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return afterObstacle(last, f.bounds.find(end).latest) + f.kubeletAway(begin)
 	case end.milestone == MilestoneHeldUp:
 		return f.kubeletAway(begin)
-	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
+	case mountsVolumes(s, end) && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // unknown obstacles might have delayed the kubelet while no watch was open
-	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst:
+	case mountsVolumes(s, end) && s.Duration() > mountRetryFirst:
 		return f.missedObstacles(s, begin)
 	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(milestoneKey{podWide, end.attempt, MilestoneSandboxRunning})
@@ -158,6 +158,12 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return runtimeSlack
 	}
 	return 0
+}
+
+// mountsVolumes reports whether the kubelet mounted the pod's volumes in a phase that the milestone "end" ends.
+func mountsVolumes(s Span, end milestoneKey) bool {
+	return end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes ||
+		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)
 }
 
 // undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd
