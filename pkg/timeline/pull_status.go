@@ -35,8 +35,8 @@ func (s pullStatus) compare(o pullStatus) int {
 	return cmp.Or(cmp.Compare(s.at, o.at), compareBools(s.backOff, o.backOff), cmp.Compare(s.why, o.why))
 }
 
-// failedEarlier reports whether an earlier container with the same image waits after a failed pull. The kubelet keeps one
-// back-off for each image of a pod (image_manager.go). So the later container waits too, without a pull of its own.
+// failedEarlier reports whether an earlier container with the same image waits after a failed pull. The kubelet keeps
+// one back-off for each image of a pod (image_manager.go). So the later container waits too, without a pull of its own.
 func (p *Pod) failedEarlier(c Container) bool {
 	for i := range p.Containers {
 		switch earlier := &p.Containers[i]; {
@@ -72,12 +72,14 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
-// The method "follows" reports whether an attempt certainly failed after a request for the image.
+// The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
+// kubelet requests the image again only after its back-off. So a request at nearly the same time came before the
+// failure.
 func (f failureEvent) follows(request constraint) bool {
 	if f.origin == originArrival {
 		return request.latest+instant(nextSyncLeast) < f.latest
 	}
-	return request.latest < f.earliest
+	return request.latest < f.earliest+instant(imagepull.Backoff(1))
 }
 
 // mayHaveFailedUnnoticed reports whether the pull that seems to be in progress can have failed. The kubelet's client
