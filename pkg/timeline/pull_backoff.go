@@ -38,7 +38,59 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 		}
 	}
 	slices.SortFunc(all, failureEvent.compare)
-	return e.containers[index].withBackoffs(all, e.firstSeen.live && !e.mayMissFirstEvents())
+	if len(all) == 0 {
+		return nil
+	}
+	// If the client dropped the Event about the first failure, only the first status shows this failure.
+	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
+		f := *first
+		if f.lean == leanLatest {
+			f.lean = leanNextSync
+		}
+		all = slices.Insert(all, 0, f)
+	}
+	c := e.specOf(index)
+	sole := c != nil && e.only(c.Image) != nil // otherwise, the kubelet also counts failures of other containers
+	countsAll := func(f failureEvent) bool { return sole && e.requestsBy(index, f.latest) == int(f.atLeast)+1 }
+	fromStart := sole && e.firstSeen.live && !e.mayMissFirstEvents() &&
+		all[0].origin != originArrival && (!e.eventLimitReached() || countsAll(all[0]))
+	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
+	if e.pod.mayCrashLoop() {
+		for i := range failures {
+			// Since 1.35, the kubelet waits for the end of the other container's back-off (pod_workers.go, completeWork).
+			failures[i].backoff.most += resync - podRetry
+		}
+	}
+	return failures
+}
+
+// mayCrashLoop reports whether a container's run ended, so that the kubelet possibly waits before it starts the
+// container again.
+func (p *Pod) mayCrashLoop() bool {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		if c.WaitingReason == crashLoop || c.LastRun != nil || c.Kind != KindInit && c.State == StateTerminated {
+			return true
+		}
+	}
+	return false
+}
+
+// requestsBy returns the number of pulls that the kubelet requested for a container before an instant, from the Pulling
+// Events and their counts.
+func (e *Evidence) requestsBy(index int16, by instant) (n int) {
+	for _, first := range e.containers[index].requested {
+		if first.earliest <= by {
+			n = 1
+		}
+	}
+	for _, c := range e.constraints {
+		if c.key.container == index && c.key.milestone == MilestonePullRequested &&
+			c.origin == originEventSecond && c.earliest <= by {
+			n = max(n, int(c.key.attempt)+1)
+		}
+	}
+	return n
 }
 
 // withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
@@ -47,7 +99,12 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 // back-off. The kubelet keeps its back-offs in memory, for each image of a pod.
 //
 // If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
-func (c *containerEvidence) withBackoffs(failures []failureEvent, fromStart bool) []pullFailure {
+//
+// The argument fromStart is true if no failure came before the first known failure. The count of an Event does not
+// include failures with other messages. The argument countsAll reports whether there are no such failures.
+func (c *containerEvidence) withBackoffs(
+	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
+) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures since the kubelet can have lost its back-off. exact is true if the kubelet
 	// counts the same number. counted is true if the Events' own counts are valid.
@@ -73,7 +130,7 @@ func (c *containerEvidence) withBackoffs(failures []failureEvent, fromStart bool
 		} else {
 			count++
 			if counted && count < int(f.atLeast)+1 {
-				count, exact = int(f.atLeast)+1, true
+				count, exact = int(f.atLeast)+1, countsAll(f)
 			}
 			next.backoff = pullBackoff{imagepull.Backoff(count), maxBackoff(PhaseImageBackoff, longestBackoffAfter)}
 			if exact {

@@ -72,6 +72,15 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
+// isBefore reports whether the failure in a status certainly came before another failure. If the other failure is from
+// an Event, the Event's time can be a little later than the failure.
+func (f failureEvent) isBefore(other failureEvent) bool {
+	if other.origin != originArrival {
+		return f.latest+instant(statusPatience) < other.earliest
+	}
+	return f.latest < other.earliest
+}
+
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
 // kubelet requests the image again only after its back-off. So a request at nearly the same time came before the
 // failure.
