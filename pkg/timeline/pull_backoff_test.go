@@ -12,17 +12,19 @@ import (
 
 // outage simulates the kubelet while the registry of a pod's only image does not answer. The simulation follows
 // pod_workers.go, image_manager.go and tools/record: a sync reports the result of the previous sync, and then tries to
-// pull the image if the back-off is over. After 25 Events, the client drops all Events.
+// pull the image if the back-off is over. After 25 Events, the client sends one Event every five minutes.
 type outage struct {
 	random  *rand.Rand
 	now     time.Time
 	attempt func() time.Duration // the duration of a failed pull
 	// lateStatuses is true if the API server is busy, so that some statuses arrive late.
 	lateStatuses bool
+	errors       int // the number of different errors of the registry
 
 	observations []Observation
 	backoffs     [][2]time.Time // the true back-offs
-	events       int
+	tokens       float64        // the number of Events that the client can send
+	tokensAt     time.Time
 	sent         map[string]EventSeen // by message
 	reason       string               // the result of the previous sync, which the next sync reports
 }
@@ -45,31 +47,36 @@ func (o *outage) status() {
 		Pod: Pod{UID: "u", CreatedAt: base, AcknowledgedAt: base, Containers: []Container{c}}})
 }
 
-// The method "event" sends an Event. The kubelet's client counts equal Events in one object (tools/record).
+// The method "event" sends an Event. The kubelet's client counts equal Events in one object, and also counts the Events
+// that it drops (tools/record).
 func (o *outage) event(reason, message string) {
-	if o.events++; o.events > spamLimit {
-		return
-	}
+	o.now = o.now.Add(time.Microsecond)
 	event, known := o.sent[message]
 	if !known {
-		event = EventSeen{UID: "u", Container: "app", Reason: reason, Message: message,
-			NamedAt: o.now.Add(time.Duration(o.events) * time.Microsecond),
+		event = EventSeen{UID: "u", Container: "app", Reason: reason, Message: message, NamedAt: o.now,
 			FirstAt: o.now.Truncate(time.Second), StoredAt: o.now.Truncate(time.Second)}
 	}
 	event.Count++
 	event.ArrivedAt, event.Live, event.LastAt = o.now.Add(20*time.Millisecond), true, o.now.Truncate(time.Second)
 	o.sent[message] = event
-	o.observations = append(o.observations, event)
+	o.tokens = min(spamLimit, o.tokens+float64(o.now.Sub(o.tokensAt))/float64(spamInterval))
+	o.tokensAt = o.now
+	if o.tokens >= 1 {
+		o.tokens--
+		o.observations = append(o.observations, event)
+	}
 }
 
 // The method "run" simulates the kubelet until the instant "end". The kubelet restarts once if restartAt is not zero.
 func (o *outage) run(end, restartAt time.Time) {
 	failures, due, reported := 0, o.now, ""
+	o.tokens, o.tokensAt = spamLimit, o.now
 	o.reason = "ContainerCreating"
 	for o.now.Before(end) {
 		if !restartAt.IsZero() && o.now.After(restartAt) {
 			restartAt, failures, due, o.reason = time.Time{}, 0, o.now, "ContainerCreating"
 			clear(o.sent)
+			o.tokens = spamLimit
 		}
 		if o.reason != reported {
 			o.status()
@@ -87,7 +94,7 @@ func (o *outage) run(end, restartAt time.Time) {
 			o.now = o.now.Add(o.attempt())
 			failures++
 			due = o.now.Add(imagepull.Backoff(failures))
-			o.event("Failed", "Failed to pull image \"cold\": connection refused")
+			o.event("Failed", fmt.Sprintf("Failed to pull image \"cold\": error %d", o.random.IntN(o.errors)))
 			o.event("Failed", "Error: ErrImagePull")
 			o.reason = "ErrImagePull"
 			o.backoffs = append(o.backoffs, [2]time.Time{o.now, end})
@@ -118,6 +125,7 @@ func TestOutageOfRegistry(t *testing.T) {
 		o := &outage{random: rand.New(rand.NewPCG(seed, 1)), now: base.Add(50 * time.Millisecond),
 			sent: map[string]EventSeen{}}
 		o.lateStatuses = seed%5 == 0
+		o.errors = 1 + int(seed%2)*3
 		fast := seed%3 != 0
 		o.attempt = func() time.Duration { return o.between(time.Millisecond, 20*time.Millisecond) }
 		if !fast {
