@@ -29,6 +29,9 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	var again *phaseCandidates
 	for i, c := range f.containers {
 		if next := f.nextStep(f.chains[i]); next != nil {
+			if i == 0 && next.phases[0] == f.chains[0].steps[0].phase && f.mayPullBeforeRunning(f.firstSandbox()) {
+				next.phases = union([]Phase{PhaseSandbox}, next.phases)
+			}
 			return f.withLaterWork(i, *next)
 		}
 		if next := f.nextRun(c, until); next != nil && c.Kind == KindInit {

@@ -1,6 +1,10 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // appendSandboxStart adds the steps of the runtime's work on a sandbox. The runtime calls the network plugin, pulls the
 // sandbox image if the image is absent, and starts the sandbox container (containerd 2.x,
@@ -27,7 +31,23 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	case !f.e.imageKnown.has(attempt):
 		ready.also = alsoSandboxImage
 	}
-	return append(steps, ready, step{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, phase: PhaseSandbox})
+	return append(steps, ready, step{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, phase: PhaseSandbox,
+		undated: f.mayPullBeforeRunning(attempt)})
+}
+
+// mayPullBeforeRunning reports whether the interval of a running sandbox can contain the pull of the first container's
+// image. Some runtimes report only that the sandbox ran after the network setup. If no Event shows the request for the
+// image, the estimate of the running sandbox can be later than the pull.
+func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
+	ran := f.bounds.find(milestoneKey{podWide, attempt, MilestoneSandboxRunning})
+	if ran == nil || ran.latest.sub(ran.earliest) <= runtimeSlack || len(f.containers) == 0 {
+		return false
+	}
+	c := f.containers[0]
+	index := f.index(c.Name)
+	return c.PullPolicy != PullNever && (c.PullPolicy == PullAlways || f.e.mayBePulled(*c)) &&
+		f.bounds.find(milestoneKey{index, 0, MilestonePullRequested}) == nil &&
+		lastOutcome(f, c, index) != imagepull.OutcomePresent
 }
 
 // These lists hold phases that a step can contain in addition to its own phase.
