@@ -57,7 +57,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// Since 1.35, the kubelet waits for the end of the other container's back-off (pod_workers.go, completeWork).
+			// Since 1.35, the kubelet waits for the end of the other container's back-off (pod_workers.go,
+			// completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
