@@ -16,7 +16,7 @@ import (
 const nodeObject = "/api/v1/nodes/" + layout.NodeName
 
 // SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object, as on a
-// machine that never was a node. The parts start again with StartContainerd, StartKubelet and RestoreNetwork. Restore
+// machine that never was a node. The parts start again with LaunchContainerd, StartKubelet and RestoreNetwork. Restore
 // or the next Up starts all parts.
 func (n Node) SwitchOff(ctx context.Context) error {
 	client, err := n.Kube()
@@ -29,6 +29,10 @@ func (n Node) SwitchOff(ctx context.Context) error {
 	}
 	return client.Delete(ctx, nodeObject)
 }
+
+// LaunchContainerd starts containerd, but does not wait until containerd is ready. Without the network's configuration,
+// containerd never is ready.
+func (n Node) LaunchContainerd() error { return n.ensure(n.containerd()) }
 
 // StartKubelet starts the kubelet with additional taints for the new Node object, and waits until the kubelet serves
 // requests. StartKubelet does not wait until the node is ready.

@@ -65,7 +65,7 @@ func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	defer func() { // a remaining taint would prevent the restart of the kubelet with its usual settings
 		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
-		err = errors.Join(err, b.Node.StartContainerd(mend), b.Node.RestoreNetwork(), b.Node.StartKubelet(mend),
+		err = errors.Join(err, b.Node.RestoreNetwork(), b.Node.StartContainerd(mend), b.Node.StartKubelet(mend),
 			b.Node.Report.Wait(mend, "the node object without taints", 20*time.Second, 500*time.Millisecond,
 				func(ctx context.Context) error { return b.Kube.Merge(ctx, nodePath, withoutTaints()) }))
 	}()
@@ -118,7 +118,7 @@ func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	if err := sleep(ctx, beforeRuntime-time.Since(n.booted)); err != nil {
 		return err
 	}
-	if err := n.Node.StartContainerd(ctx); err != nil {
+	if err := n.Node.LaunchContainerd(); err != nil {
 		return err
 	}
 	if err := sleep(ctx, beforeKubelet); err != nil {
