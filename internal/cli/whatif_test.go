@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// TestWhatIf asks agents of an earlier version, whose records contain no predictions.
+// TestWhatIf uses agents of an earlier version. Their records contain no predictions.
 func TestWhatIf(t *testing.T) {
 	server := clusterOf(t, withCheckout(shop()))
 	server.SetApps(checkoutApps())

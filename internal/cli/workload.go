@@ -27,8 +27,8 @@ const (
 	numbersLimit = time.Second
 )
 
-// workloadList is the JSON of a workload: the list of records, as for other lists, the summary, and the changes that
-// make the start-ups faster.
+// workloadList is the JSON of a workload. It contains the same list of records as other lists, the summary, and the
+// changes that make the start-ups faster.
 type workloadList struct {
 	Items   []api.Record     `json:"items"`
 	Summary workload.Summary `json:"summary"`

@@ -26,8 +26,9 @@ func (s *startUp) newChange(id api.WhatIf, container string) change {
 		doubt: make([]bool, len(s.phases)), wait: map[string]interval{}}
 }
 
-// The method "save" saves all time of the given phases. If the evidence does not separate a given phase from other
-// phases, it is unsure how much of the time the change saves. The function "concerns" selects the containers.
+// The method "save" records that the change saves all time of the given phases. The function "concerns" selects the
+// containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part of
+// their time.
 func (s *startUp) save(c *change, names []timeline.Phase, concerns func(container string) bool) {
 	for i := range s.phases {
 		phase := &s.phases[i]
@@ -51,8 +52,8 @@ func (s *startUp) save(c *change, names []timeline.Phase, concerns func(containe
 
 func all(string) bool { return true }
 
-// imageChanges returns the changes of the images of a pod: the images that the node did not have, and the images that
-// the node had but that the kubelet checked with the registry.
+// imageChanges returns three changes: one for the images that the node did not have, one for the images on the node
+// that the kubelet checked with the registry, and one for the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf := map[string]string{}
@@ -95,9 +96,9 @@ func (s *startUp) imageChanges() []change {
 	return []change{present, unchecked, pause}
 }
 
-// parallelPulls returns the change of the kubelet's setting maxParallelImagePulls. Pulls in parallel share the download
-// rate. In the worst case, the pull of this pod shares the rate equally with each pull that was ahead. The change does
-// not shorten a wait for a pull of the same image, because the runtime downloads the image only once.
+// parallelPulls returns the effect of a larger maxParallelImagePulls, a setting of the kubelet. Pulls in parallel share
+// the download rate. In the worst case, the pull of this pod shares the rate equally with each pull that was ahead. The
+// change does not shorten a wait for a pull of the same image, because the runtime downloads the image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
 	s.save(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
@@ -169,8 +170,9 @@ func (s *startUp) configuration() []change {
 	return changes
 }
 
-// missingObject returns the only missing ConfigMap or Secret that the kubelet's Events about a container name, or an
-// empty text. An empty name of the container selects the Events about the pod.
+// missingObject returns the ConfigMap or Secret that is missing according to the kubelet's Events about a container.
+// The result is empty if these Events name no missing object, or several. If the argument is empty, the Events about
+// the pod count.
 func (s *startUp) missingObject(container string) (object string) {
 	for _, event := range s.record.Events {
 		for word, kind := range map[string]string{"configmap": "ConfigMap", "secret": "Secret"} {
@@ -228,8 +230,8 @@ func (s *startUp) failedRuns() (changes []change) {
 	return changes
 }
 
-// sidecars returns one change for each init container that ran once. As a sidecar, the container starts at the same
-// time, but the next container does not wait for its end.
+// sidecars returns one change for each init container that ran once. As a sidecar, the container starts as early as
+// before, but the next container does not wait for its end.
 func (s *startUp) sidecars() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]

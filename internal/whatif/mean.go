@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Mean is the predicted effect of one change on the start-ups of a workload: the mean of the start-ups whose own
-// prediction is known. The intervals contain the mean of the true values.
+// Mean is the predicted effect of one change on the start-ups of a workload. All durations are means over the start-ups
+// that have a prediction for this change. Each interval contains the mean of the true values.
 type Mean struct {
 	Change     api.WhatIf `json:"change"`
 	Container  string     `json:"container,omitempty"` // absent if the change concerns the whole pod
@@ -18,7 +18,7 @@ type Mean struct {
 	Assumption string     `json:"assumption"`
 	StartUps   int        `json:"start_ups"` // start-ups with a prediction for this change
 	Of         int        `json:"of"`        // completed start-ups of the workload
-	// Total is the mean duration of the StartUps without the change.
+	// Total is the mean duration, before the change, of the start-ups with a prediction.
 	Total      api.Seconds `json:"total_seconds"`
 	TotalLeast api.Seconds `json:"total_least_seconds"`
 	TotalMost  api.Seconds `json:"total_most_seconds"`

@@ -39,8 +39,8 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestMeansAreOrdered has two changes of four pods. One change saves more time in the only pod that it helps. The other
-// change saves more time in all pods together, so it comes first.
+// TestMeansAreOrdered predicts two changes for four pods. One change helps only one pod, and saves the most time in
+// this pod. The other change comes first, because it saves more time in all pods together.
 func TestMeansAreOrdered(t *testing.T) {
 	var records []api.Record
 	for i := range 4 {

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// gainLeast is the smallest gain that a prediction must certainly have.
+	// gainLeast is the minimum certain gain of a prediction. If the gain depends on chance, gainLeast is the minimum of
+	// the middle of its interval.
 	gainLeast = 500 * time.Millisecond
-	// variation is the divisor of a duration that gives its variation: the steps that do not change take up to 10 %
-	// more or less time in the next start-up.
+	// variation divides a duration. In the next start-up, the steps that do not change can take up to a tenth (10 %)
+	// more or less time.
 	variation = 10
 )
 
@@ -44,8 +45,8 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// helps reports whether a gain is certain. The gain of a shorter period depends on chance, so its mean must be large
-// enough.
+// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance, so
+// helps then tests the middle of the interval.
 func helps(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast
@@ -53,8 +54,8 @@ func helps(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// kept returns the certain time of the steps that a change does not make shorter. The kubelet does these steps one
-// after the other. Gaps and probes are not steps.
+// kept returns the minimum total time of the steps that a change does not shorten. The kubelet does these steps one
+// after the other. Gaps between steps, probes, readiness gates and failed runs do not count.
 func (s *startUp) kept(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]

@@ -66,8 +66,8 @@ func probed(r api.Record, container string, kind timeline.ProbeKind, period time
 }
 
 // The predictions are written as CHANGE/CONTAINER gain LEAST..MOST total LEAST..MOST, in seconds. For a start-up with
-// exact phases, the gain differs from the saved time only by the wait after the change: the kubelet's list needs up to
-// 1.1 s instead of the time that it needed, and a probe can happen up to one period earlier or later.
+// exact phases, the gain differs from the saved time only by the waits after the change. The wait for the kubelet's
+// list can become any time up to 1.1 s, and a probe can happen up to one period earlier or later.
 func TestPredict(t *testing.T) {
 	start := part{timeline.PhaseContainerStart, "app", 0.5}
 	status := part{timeline.PhaseKubeletSync, "app", 0.5}

@@ -11,7 +11,8 @@ import (
 // shortPeriod is the shortest period of a probe.
 const shortPeriod = time.Second
 
-// probePeriods returns the changes of the probes of the container that was ready last.
+// probePeriods returns one change for each probe that the start-up waited for, if the period of the probe is longer
+// than 1 s.
 func (s *startUp) probePeriods() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]
@@ -28,7 +29,8 @@ func (s *startUp) probePeriods() (changes []change) {
 	return changes
 }
 
-// probePeriod returns the change of one probe's period. The result is false if the start-up did not wait for the probe.
+// probePeriod returns the change that shortens the period of one probe to 1 s. The result is false if the start-up did
+// not wait for the probe.
 func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, probe api.ProbeRecord) (change, bool) {
 	id := api.WhatIfReadiness
 	if kind == timeline.ProbeStartup {
@@ -67,10 +69,10 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // shorterPeriod returns how much earlier a probe with a period of 1 s passes. The argument "possible" is the largest
 // possible gain.
 //
-// The container was able to pass the probe at some time between the last failure and the first success. If it was able
-// to pass just before its first success, a shorter period saves nothing, and a probe at another moment can even happen
-// later. If several successes are required, the time between them is at most one period each: the kubelet also probes
-// when another part of the pod changes.
+// The container became able to pass the probe at an unknown time between the last failure and the first success. If
+// this time is just before the first success, a shorter period saves nothing. The next start-up probes at other
+// moments, so its first success can even be later. If several successes are required, at most one period passes before
+// each further success, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -78,10 +80,11 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	return interval{min(-successes*next-relist, high), high}
 }
 
-// waitMoved returns how much earlier a container can be ready because its probes meet another moment of their periods.
-// The container was able to pass a probe at most one period before it passed. If several successes are required, the
-// time between them is unknown: the kubelet also probes when another part of the pod changes. The kubelet's first probe
-// can be later than before. The result is false if the container can have a probe of unknown period.
+// waitMoved returns how much earlier a container can be ready because its probes happen at other moments in the next
+// start-up. The container became able to pass a probe at most one period before it passed the probe. If several
+// successes are required, the time between them is unknown: the kubelet also probes when another part of the pod
+// changes. The kubelet's first probe can be later than before. The result is false if the container possibly has a
+// probe whose period is unknown.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.minus(c.final)
 	if c.kind == timeline.KindMain {
@@ -100,15 +103,15 @@ func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	return interval{-periods - max(relist-max(wait.low, 0), 0), min(earlier, max(wait.high, 0))}, true
 }
 
-// probePhases returns the phase in which a start-up waits for each kind of probe.
+// probePhases maps each kind of probe to the phase in which a start-up waits for the probe.
 func probePhases() map[timeline.ProbeKind]timeline.Phase {
 	return map[timeline.ProbeKind]timeline.Phase{
 		timeline.ProbeStartup: timeline.PhaseStartupProbe, timeline.ProbeReadiness: timeline.PhaseReadinessProbe,
 	}
 }
 
-// betweenProbes returns the longest time from the start of a probe to the start of the next probe. A probe without an
-// answer delays the next probe until its timeout.
+// betweenProbes returns the longest time from the start of a probe to the start of the next probe. A probe that gets no
+// answer delays the next probe until the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
 // firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container

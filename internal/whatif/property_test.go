@@ -235,7 +235,7 @@ func (s *simulation) pullRecord(c *simulatedContainer, unsure time.Duration) api
 	return p
 }
 
-// spoil hides the phase of some time: other phases can also have taken the time.
+// spoil makes a phase uncertain: its time can then belong to other phases too.
 func spoil(p *api.PhaseRecord, random *rand.Rand) {
 	p.MergedWith = []timeline.Phase{p.Phase, timeline.PhasePull}
 	if random.IntN(2) == 0 {

@@ -10,7 +10,7 @@ import (
 
 // relist is the longest usual time in which the kubelet detects the end of an init container or the start of a
 // container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
-// (genericPlegRelistPeriod in pkg/kubelet). After a change, the same step meets another moment of this period.
+// (genericPlegRelistPeriod in pkg/kubelet). After a change, the same step happens at another moment of this period.
 const relist = 1100 * time.Millisecond
 
 const (
@@ -28,12 +28,13 @@ type change struct {
 	assumption string // a clause that begins with "if"
 	// saved contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
-	doubt []bool // for each phase, whether other phases can have taken its time
-	// wait contains, for each container, how much shorter the wait from the start of its process to readiness becomes.
+	doubt []bool // for each phase, whether its time can belong to other phases
+	// wait contains the saved part of each container's wait, from the start of its process until it is ready.
 	wait map[string]interval
-	// restarts contains, for each container, the saved time between its first and its latest run that is not in saved.
+	// restarts contains the time that each container saves between its first and its latest run, without the time in
+	// saved.
 	restarts map[string]interval
-	// unsure is time that the change possibly saves, because the evidence does not attribute the time.
+	// unsure is the time that the change possibly saves. The evidence does not show which phase this time belongs to.
 	unsure time.Duration
 	upTo   bool // the change can save nothing, depending on chance
 }
@@ -42,7 +43,8 @@ type change struct {
 // a change that makes one container ready earlier helps only as much as the other containers allow. The result is
 // false if the evidence does not bound the gain.
 //
-// The gain is the gain of the next start-up, in which each step meets another moment of the kubelet's periods.
+// The gain compares the next start-up with this one. In the next start-up, each step happens at another moment of the
+// kubelet's periods.
 func (s *startUp) gain(c change) (gain interval, ok bool) {
 	work, end, ok := s.work(c)
 	if !ok || s.record.State == timeline.StateSucceeded {
@@ -96,9 +98,10 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 	return earlier, true
 }
 
-// endsWithOthers reports whether another party can decide when the pod is ready: the owner of a readiness gate, an
-// unknown party in time without a known phase after the change, or another container that restarted. The failed runs of
-// such a container can be invisible, because the kubelet worked on other containers at the same time.
+// endsWithOthers reports whether another party can decide when the pod is ready. There are three such cases: the pod
+// waited for a readiness gate, the time after the change can contain a wait for another party, or another container
+// restarted. The failed runs of such a container can be invisible, because the kubelet worked on other containers at
+// the same time.
 func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -118,11 +121,11 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// The method "work" returns how much earlier the kubelet completes its own work after a change, and the end of this
-// work. The kubelet's work includes a post-start hook: a pod is not ready before the hook of its last container has
-// ended.
+// The method "work" returns how much earlier the kubelet completes its own work after a change, and when this work
+// ended before the change. Post-start hooks are part of the work, because a pod is not ready before the hook of its
+// last container has ended.
 func (s *startUp) work(c change) (sum, end interval, ok bool) {
-	last, hidden := -1, false // hidden: time without a known phase follows, which can contain work
+	last, hidden := -1, false // hidden: the time after the last work has no known phase, and can contain more work
 	for i := range s.phases {
 		switch phase := s.phases[i].Phase; phase {
 		case timeline.PhaseKubeletSync, timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe,
@@ -154,7 +157,7 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 
 // earlier returns how much earlier the kubelet starts a container after a change. If target is nil, the result is the
 // gain of all phases. The result is false if the pod waits for another party after the change: the kubelet reaches this
-// wait earlier, but the wait can end at the same time.
+// wait earlier, but the wait can end at the same time as before.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -178,8 +181,8 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 }
 
 // precedes reports whether the kubelet certainly or possibly finished a phase before it started a container. If the
-// container had several runs, a phase between the first and the latest run precedes the container certainly only if
-// the phase belongs to the container.
+// container ran several times, a phase between the first and the latest run counts as certain only if the phase belongs
+// to this container.
 func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -190,8 +193,9 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 	return certain, certain || s.since(phase.StartAt) < final.high
 }
 
-// startOf returns the start of the first or of the latest run. The phases all use the same estimate of this start. So
-// if a phase ends with the start, the estimate decides which phases come before it.
+// startOf returns the start of the first or of the latest run. If a phase ends with this start, startOf returns the end
+// of the phase without an error. All phases use the same estimate of the start, so this end separates the phases before
+// the start from those after it.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -207,9 +211,9 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier the kubelet can reach a container because each end or start of an earlier container
-// meets another moment of the kubelet's list. A negative value means later. A startup probe of a sidecar has its own
-// period. The result is false if this period is unknown. If target is nil, all containers are earlier.
+// moved returns how much earlier the kubelet can reach a container, because its lists detect the ends and starts of
+// earlier containers at other moments. A negative value means later. The startup probe of a sidecar adds its own
+// period. The result is false if this period is unknown. If target is nil, all containers count as earlier.
 func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]

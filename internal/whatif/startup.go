@@ -119,8 +119,8 @@ func (s *startUp) addRuns(c *container) {
 	}
 }
 
-// readyLast returns the container whose probe or status ended the start-up. The phases after the start of the last
-// container name this container. The result is empty if the evidence does not decide which container was last.
+// readyLast returns the container whose probe or status ended the start-up. The last phases of the start-up name this
+// container. The result is empty if the evidence does not decide which container was last.
 func (s *startUp) readyLast() string {
 	for _, phase := range slices.Backward(s.phases) {
 		switch phase.Phase {

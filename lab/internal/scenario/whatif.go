@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// whatIfVariable sets the number of pods of each change.
+// whatIfVariable is the environment variable with the number of pods for each change.
 const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 
-// whatIfPods is the default number of pods of each change.
+// whatIfPods is the default number of pods for each change.
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
@@ -99,7 +99,7 @@ func (r whatIfRun) all(ctx context.Context, pairs []whatIfPair) error {
 	return errors.Join(err, r.b.Node.PullSerially(ctx))
 }
 
-// each calls a function for each pair, for as many pairs at the same time as the case allows.
+// each calls a function for each pair. As many calls run at the same time as the case allows.
 func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error) error {
 	together, ctx := errgroup.WithContext(ctx)
 	together.SetLimit(max(r.c.together, 1))
@@ -209,7 +209,7 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	for _, p := range predicted {
 		v.Compared++
 		if p.after.high < p.prediction.totalLow || p.after.low > p.prediction.totalHigh {
-			v.Problem("%s: the start-up took %s s before the change and %s to %s s after the change, predicted were "+
+			v.Problem("%s: the start-up took %s s before the change and %s to %s s after it; the prediction was "+
 				"%s to %s s", c.name, seconds(p.before.high), seconds(p.after.low), seconds(p.after.high),
 				seconds(p.prediction.totalLow), seconds(p.prediction.totalHigh))
 		}
@@ -221,6 +221,6 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		low, high = low+p.prediction.totalLow/n, high+p.prediction.totalHigh/n
 	}
 	v.Note("%s: %d of %d pods have a prediction; mean start-up %s s before and %s s after the change, predicted %s to "+
-		"%s s; %d gains lie in their interval, which does not include the variation of the other steps", c.name,
+		"%s s; %d gains lie in the predicted interval, without the variation of the other steps", c.name,
 		len(predicted), len(pairs), seconds(before), seconds(after), seconds(low), seconds(high), gains)
 }

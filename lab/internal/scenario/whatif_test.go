@@ -20,7 +20,7 @@ func TestWhatIfVerdict(t *testing.T) {
 		"right":                 {[]whatIfPair{good, good}, ""},
 		"one without":           {[]whatIfPair{good, missing}, ""},
 		"most without":          {[]whatIfPair{good, missing, missing}, "1 of 3 pods have a prediction"},
-		"outside the interval":  {[]whatIfPair{good, wrong}, "predicted were 2.000 to 4.000 s"},
+		"outside the interval":  {[]whatIfPair{good, wrong}, "the prediction was 2.000 to 4.000 s"},
 		"no pod has prediction": {[]whatIfPair{missing}, "0 of 1 pods"},
 	} {
 		v := &Verdict{}
