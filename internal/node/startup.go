@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// startUpPoll is the interval between two looks at a node that starts. Each look requests a list of the own Node
-	// object, which proves how long a taint existed.
+	// startUpPoll is the interval between two looks at the node while it starts. Each look lists the agent's own Node
+	// object. The response proves that a taint still existed.
 	startUpPoll = time.Second
-	// startUpPollLate is the interval from startUpLate after the start of the agent on.
+	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is the minimum time from the agent's start until the start-up can be over, so that the agent has
-	// received the list of the node's pods.
+	// startUpSettles is the minimum time from the agent's start until the agent ends the start-up. The agent needs this
+	// time to receive the list of the node's pods.
 	startUpSettles = 5 * time.Second
 	// eventsArrive is the time that the kubelet gets to send its Events about the ready node.
 	eventsArrive = 3 * time.Second
-	// reportedFor is the time after the end of a start-up in which a new agent still reports it. An agent that restarts
-	// later would report the same start-up again and again.
+	// reportedFor is the longest time after a start-up in which a new agent still reports the start-up. Without this
+	// limit, each restart of the agent would report the same start-up again.
 	reportedFor = time.Hour
 	// askLimit is the timeout of one request.
 	askLimit = 5 * time.Second
@@ -70,7 +70,8 @@ type StartUp struct {
 	record   *api.NodeStartUpRecord
 }
 
-// NewStartUp creates a StartUp. The StartUp reads the boot time now, so that it can use the first Node object.
+// NewStartUp creates a StartUp. NewStartUp reads the boot time at once, so that the StartUp can use the first Node
+// object.
 func NewStartUp(config StartUpConfig) *StartUp {
 	s := &StartUp{config: config, requests: newNodeReader(config), unready: map[string]bool{}}
 	boot, err := ReadBoot(config.ProcDir, config.Now())
@@ -109,8 +110,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 }
 
-// Seen implements podwatch.Follower. Seen uses only pods from before the boot: after the boot, the timelines of the
-// other pods contain more.
+// Seen implements podwatch.Follower. Seen uses only pods from before the boot. About all other pods, the agent's
+// timelines contain more.
 func (s *StartUp) Seen(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,8 +50,8 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// podReady converts a workload pod. The result is false if the pod is not ready, or if it belongs to the node: a pod of
-// a DaemonSet, or a static pod.
+// podReady converts a workload pod that is ready. The result is false for all other pods, which include static pods and
+// the pods of DaemonSets.
 func podReady(pod *corev1.Pod, now time.Time) (nodestart.PodReady, bool) {
 	p := nodestart.PodReady{ArrivedAt: now, UID: strings.Clone(string(pod.UID))}
 	switch podwatch.OwnerOf(pod).Kind {

@@ -21,12 +21,12 @@ import (
 // ProcDir is the directory of the proc file system.
 const ProcDir = "/proc"
 
-// eventsKept is less than the time for which the API server keeps Events by default, an hour.
+// eventsKept is shorter than one hour, the time for which the API server keeps Events by default.
 const eventsKept = 50 * time.Minute
 
-// ReadBoot reads the boot time of the machine and its boot ID. Both are the same in every container, except with a
-// proc file system that a tool such as LXCFS replaces. The argument "now" is the current time. An unreadable boot ID is
-// no error.
+// ReadBoot reads the boot time of the machine and its boot ID. Both are the same in every container, unless a tool such
+// as LXCFS replaces the proc file system. The argument "now" is the current time. If the boot ID is unreadable,
+// ReadBoot omits it.
 func ReadBoot(dir string, now time.Time) (nodestart.Booted, error) {
 	content, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
@@ -111,8 +111,8 @@ func (r *nodeReader) events(ctx context.Context) (nodestart.EventsListed, error)
 	return listed, nil
 }
 
-// nodeEvent converts an Event of the kubelet about its node. The kubelet names Events after their object, with the time
-// in nanoseconds in hexadecimal. kube-proxy also creates an Event with the reason Starting.
+// nodeEvent converts an Event of the kubelet about its node. The name of a kubelet's Event consists of the object's
+// name and the time, in hexadecimal nanoseconds. kube-proxy also creates an Event with the reason Starting.
 func nodeEvent(e *corev1.Event, node string) (nodestart.Event, bool) {
 	switch e.Reason {
 	case nodestart.ReasonStarting, nodestart.ReasonRebooted, nodestart.ReasonReady, nodestart.ReasonNotReady:

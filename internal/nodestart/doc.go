@@ -9,8 +9,8 @@
 //	boot         one run of the machine's kernel, identified by its boot ID
 //	workload     a pod that belongs neither to a DaemonSet nor to the node itself (static pods)
 //	start-up     the time from the boot until the first workload pod is ready
-//	reason       a condition of the kubelet for the condition Ready, for example a ready network plugin
-//	blocker      a reason or a start-up taint that keeps the node from taking workloads
+//	reason       a problem that makes the kubelet report the node as not ready, for example a missing network plugin
+//	blocker      a reason or a start-up taint that keeps workloads from the node
 //
 // # Time
 //
@@ -22,8 +22,9 @@
 //
 // # Assumptions
 //
-// The kubelet writes a changed message of the condition Ready to the API server every 10 s. So the package assumes that
-// no problem of the runtime begins after the last message and ends before the node is ready. The network plugin and the
-// kubelet's own preparations are problems from the start of the kubelet on, until they are solved once. A message about
-// the network names the network plugin, even if the plugin waits for another component that no evidence shows.
+// The kubelet writes changed messages of the condition Ready to the API server only every 10 s. So the package assumes
+// that no problem of the runtime begins after the last message and ends before the node is ready. Problems of the
+// network plugin and of the kubelet itself exist from the start of the kubelet. After they are solved once, they do not
+// return. Time with a message about the network belongs to the network plugin, even if the plugin waits for another
+// component that no evidence shows.
 package nodestart

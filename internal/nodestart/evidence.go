@@ -13,15 +13,15 @@ const (
 	maxStates = 64
 	// maxPods is the maximum number of pods that an Evidence keeps. A node has at most 110 pods by default.
 	maxPods = 512
-	// eventsExpire is less than the time after which the API server deletes Events by default, an hour.
+	// eventsExpire is shorter than one hour, the time after which the API server deletes Events by default.
 	eventsExpire = 55 * time.Minute
 	// eventDelay is the greatest time between an instant and the time in the name of the Event about the instant.
 	eventDelay = 100 * time.Millisecond
-	// firstStatus is the greatest time between the registration and the kubelet's first status. A kubelet does not
-	// report that the node is ready, and then that it is not ready, within this time.
+	// firstStatus is the greatest time between the registration and the kubelet's first status. Within this time, a
+	// kubelet does not report first that the node is ready and then that it is not ready.
 	firstStatus = second
-	// justBefore is the greatest time between a list with an object from before the boot and the kubelet's first
-	// status, so that the node cannot have been ready in between.
+	// justBefore is a time that is too short for the node to become ready. It limits the time from a list that still
+	// shows an object from before the boot to the kubelet's first status.
 	justBefore = 5 * second
 )
 
@@ -35,7 +35,7 @@ type Evidence struct {
 	createdAt time.Time // of the first Node object that belongs to this boot
 	// absentFrom is the latest time at which the Node object certainly did not describe this boot yet.
 	absentFrom time.Time
-	firstSeen  time.Time // arrival of the first Node object, of this boot or not
+	firstSeen  time.Time // arrival of the first Node object, also if it is from before the boot
 	firstStamp time.Time // the earliest timestamp of the kubelet's conditions in this boot
 	states     []state
 
@@ -47,7 +47,7 @@ type Evidence struct {
 	dropped    int
 }
 
-// state is a version of the Node object, and all later versions with the same blockers.
+// state stands for consecutive versions of the Node object that have the same blockers.
 type state struct {
 	arrivedAt time.Time // of the first of these versions, or of a later version that arrived earlier
 	lastAt    time.Time // arrival of the latest of these versions
@@ -113,7 +113,8 @@ func (e *Evidence) room() bool {
 	return false
 }
 
-// observeBoot starts again after a reboot. A clock that is set changes the boot time, but not the boot ID.
+// observeBoot discards the evidence about an earlier boot. Setting the clock changes the boot time, but not the boot
+// ID.
 func (e *Evidence) observeBoot(b Booted) {
 	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
 	if e.booted && another {

@@ -133,8 +133,8 @@ func (f *fold) registration() known {
 
 func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
-// ofControlPlane returns the interval of a timestamp from the control plane's clock. Like package timeline, the
-// interval contains the difference of the clocks only if this difference is certain.
+// ofControlPlane returns the interval of a timestamp from the control plane's clock. As in package timeline, the
+// interval includes the difference of the clocks only if this difference is certain.
 func (f *fold) ofControlPlane(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {
@@ -144,8 +144,8 @@ func (f *fold) ofControlPlane(t time.Time) interval {
 	return i
 }
 
-// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. Then somebody has
-// deleted the Node object, and the kubelet has created it again.
+// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. If so, the Node
+// object was deleted, and the kubelet created it again.
 func (f *fold) listedEarlier(created interval) bool {
 	for _, t := range f.startUps {
 		bound := boundary(t, t.ScheduledAt)
@@ -186,10 +186,10 @@ func (f *fold) readiness() known {
 	return knownAs(i, sourceNode)
 }
 
-// lostReadiness reports whether the node was possibly ready before the given Event about the ready node. A node that
-// was ready when the kubelet registered it has no such Event, but has an Event if the condition then becomes false.
-// After a reboot, the first status of the kubelet can make the condition false, together with the Event about the
-// reboot.
+// lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the node is already
+// ready when the kubelet registers it, the kubelet creates no Event NodeReady, but creates an Event NodeNotReady when
+// the condition becomes false. An Event NodeNotReady close to the Event about a reboot proves nothing, because the
+// kubelet's first status after a reboot can make the condition false.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return slices.ContainsFunc(f.events, func(e Event) bool {
@@ -199,7 +199,7 @@ func (f *fold) lostReadiness(ready interval) bool {
 }
 
 // neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
-// given index. The agent must have seen a state that has been not ready since the registration.
+// given index. This is certain only if the agent saw a state that has been not ready since the registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {
 		if s.gap {
@@ -281,7 +281,7 @@ func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	f.cursor, f.sources = to, end.sources
 }
 
-// append merges a span with the same work in the previous span.
+// append adds a span. If the previous span has the same work, append merges the two spans.
 func (f *fold) append(s Span) {
 	if n := len(f.spans); n > 0 {
 		last := &f.spans[n-1]

@@ -76,8 +76,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// earliestReady returns the pod with the earliest estimate. Its interval contains the earliest true instant of all
-// pods.
+// earliestReady returns the pod with the earliest estimate. The interval of the result contains the true instant at
+// which the first of all pods was ready.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))
@@ -88,7 +88,7 @@ func earliestReady(ready []candidate) *candidate {
 	return &first
 }
 
-// untilWorkload appends the phases from the schedulable node to the ready workload pod.
+// untilWorkload appends the phases from the time when the node is schedulable until the workload pod is ready.
 func (f *fold) untilWorkload() {
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	if f.first == nil {
@@ -119,8 +119,9 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time at which no start-up taint certainly held the node, if this time is before the
-// binding of the first workload pod. A taint that still existed after the binding did not hold this pod.
+// takesPodsUntil returns the latest time at which certainly no start-up taint kept the first workload pod from the
+// node. The result is false if this time is not before the binding of the pod. A taint that still existed after the
+// binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false
@@ -136,8 +137,8 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 	return exactly(sure), true
 }
 
-// podPhases appends the phases of a pod until the given boundary. If "running" is not nil, it replaces the time in
-// which the pod's containers run and are not ready yet, because the component then does its own work.
+// podPhases appends the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
+// phases in which the pod's containers run and are not ready yet. In this time, the component does its own work.
 func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // the cursor is a boundary of this pod
@@ -172,8 +173,8 @@ func isProbe(p timeline.Phase) bool {
 	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
 }
 
-// untilThrough is like until. If the node waited for the pod of one of the DaemonSets, the phases of this pod replace
-// the phase while the pod starts. If several pods are possible, none replaces the phase.
+// untilThrough is like until. If the node waited for a pod of one of the DaemonSets, the phases of this pod replace the
+// given phase while the pod starts. If several pods are possible, the given phase stays.
 func (f *fold) untilThrough(end known, span Span, names []string) {
 	pod, ok := f.daemonSetPod(names)
 	if !ok {
@@ -202,7 +203,8 @@ func (f *fold) untilThrough(end known, span Span, names []string) {
 	}
 }
 
-// daemonSetPod returns the only pod of the DaemonSets with one of the names that was created after the boot.
+// daemonSetPod returns the pod that was created after the boot and belongs to a DaemonSet with one of the names. The
+// result is false if there is no such pod, or if there are several.
 func (f *fold) daemonSetPod(names []string) (pod timeline.Timeline, found bool) {
 	for _, t := range f.startUps {
 		if t.Owner.Kind != "DaemonSet" || !slices.Contains(names, t.Owner.Name) || t.CreatedAt.Before(f.boot.At) {

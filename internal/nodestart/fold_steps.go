@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// quickLag is the greatest time from the end of a kubelet's problem until the kubelet reports the node as ready, in
-	// the kubelet's first two minutes (fastStatusUpdateOnce checks every 100 ms). The time includes the check itself.
+	// quickLag is the greatest time from the end of the last problem until the kubelet reports the node as ready. It
+	// applies to the kubelet's first two minutes, in which fastStatusUpdateOnce checks every 100 ms. The time includes
+	// the check itself.
 	quickLag = 500 * time.Millisecond
 	// quickFor is the time after the kubelet's start in which the kubelet checks often.
 	quickFor = 110 * time.Second
@@ -28,8 +29,8 @@ func (f *fold) steps() {
 	f.untilWorkload()
 }
 
-// orBound returns the earlier of a boundary and of the time when the first workload pod was bound. A pod that tolerates
-// a blocker does not wait for it.
+// orBound returns the given boundary, or the time when the first workload pod was bound, whichever is earlier. A pod
+// that tolerates a blocker does not wait for it.
 func (f *fold) orBound(k known) known {
 	if f.first == nil || f.first.again != nil || !f.first.bound.is {
 		return k
@@ -48,8 +49,8 @@ func (f *fold) orBound(k known) known {
 // staleAfter is the time for which the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// assured returns the boundary at which a state of the node certainly still existed, if the end of the state is
-// unknown. The result "all" is false if the time after this boundary has no evidence.
+// assured returns the end of a state of the node. If the end is unknown, assured returns the latest boundary at which
+// the state certainly still existed. The result "all" is false if the time after the boundary has no evidence.
 func (f *fold) assured(end known) (_ known, all bool) {
 	if end.is || len(f.states) == 0 {
 		return f.orBound(end), end.is || f.open
@@ -68,7 +69,7 @@ func (f *fold) assured(end known) (_ known, all bool) {
 	return knownAs(exactly(sure), sourceNode), false
 }
 
-// nodePhases are the phases between the registration and the binding of the first workload pod.
+// nodePhases returns the phases between the registration and the binding of the first workload pod.
 func nodePhases() []Phase {
 	return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet, PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 }
@@ -92,10 +93,11 @@ func (f *fold) untilRegistered() {
 	f.until(f.orBound(f.registered), span)
 }
 
-// untilReady divides the time until the condition Ready was true by the kubelet's problems. The kubelet reports its
-// problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet itself
-// begins with the start of the kubelet. So a problem in the last message before the node was ready has existed since
-// the registration, and it is the one that the node waited for. Only a problem of the runtime can begin later.
+// untilReady divides the time before the node was ready into the times of the kubelet's problems. The kubelet reports
+// its problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet
+// itself begins with the start of the kubelet. So if the last message before the node was ready contains such a
+// problem, the problem has existed since the registration, and the node waited for it. Only a problem of the runtime
+// can begin later.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {
@@ -139,7 +141,8 @@ func (f *fold) untilReady() {
 	f.untilSolved(ready, reasonRuntime)
 }
 
-// untilSolved appends the phase of the problems. If there are several, no evidence separates them.
+// untilSolved appends the phase of the problems. Several problems are one unattributed phase, because no evidence
+// separates them.
 func (f *fold) untilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
@@ -158,8 +161,9 @@ func (f *fold) untilSolved(end known, problems reason) {
 	}
 }
 
-// lag returns the greatest time until the kubelet reports that its problem is over. The kubelet checks often only after
-// it has created the Node object: if an older object still has the status ready, fastStatusUpdateOnce ends at once.
+// lag returns the greatest delay with which the kubelet reports that its problem is over. The kubelet checks often only
+// after it has created the Node object: if an older object still has the status ready, fastStatusUpdateOnce ends at
+// once.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // the kubelet started later
 	if f.kubelet.is {

@@ -15,8 +15,8 @@ type heldTaint struct {
 	gone  known // removal of the taint; without evidence while the taint exists
 }
 
-// heldTaints returns the start-up taints that the agent saw: the taints of the table, and taints that somebody removed.
-// A taint that stays, for example of a node for special workloads, is not a start-up taint.
+// heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
+// removed. Another taint that stays, for example on a node for special workloads, is not a start-up taint.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
@@ -47,8 +47,8 @@ func (h heldTaint) end(f *fold) interval {
 	return exactly(f.now)
 }
 
-// begin returns the time from which the taint existed. Components add the start-up taints that never return before or
-// at the registration of the node.
+// begin returns the time from which the taint existed. If a start-up taint cannot return, a component added it at the
+// registration of the node or earlier.
 func (h heldTaint) begin(f *fold) interval {
 	switch {
 	case h.since > 0:
@@ -59,8 +59,9 @@ func (h heldTaint) begin(f *fold) interval {
 	return exactly(f.states[0].arrivedAt)
 }
 
-// untilSchedulable divides the time after the node was ready by start-up taints. If several taints exist at the same
-// time, the phase belongs to the taint that is removed last, because the node waits for this taint all the time.
+// untilSchedulable divides the time after the node was ready into the times of the start-up taints. If several taints
+// exist at the same time, the phase belongs to the taint that is removed last, because the node waits for this taint
+// all the time.
 func (f *fold) untilSchedulable() {
 	if !f.orBound(f.ready).is {
 		return // the time until now already belongs to other phases
@@ -86,7 +87,7 @@ func (f *fold) untilSchedulable() {
 			f.cursor = laterOf(f.cursor, end)
 			continue
 		}
-		if !covers(h) { // nothing held the node until somebody added the taint
+		if !covers(h) { // no taint kept workloads away until this taint was added
 			f.until(f.orBound(knownAs(h.begin(f), sourceNode)), Span{
 				Phase: PhaseUnattributed, Candidates: candidates})
 		}
@@ -111,8 +112,9 @@ const (
 	certainly
 )
 
-// tolerated reports whether the first workload pod was bound although the taint existed. If no evidence separates the
-// removal from the binding, a scheduler that found no node for the pod shows that the pod did not tolerate the taint.
+// tolerated reports whether the first workload pod was bound although the taint existed. If the evidence does not show
+// whether the removal or the binding came first, the phase unschedulable proves that the pod did not tolerate the
+// taint.
 func (f *fold) tolerated(h heldTaint) answer {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
 		return no
@@ -139,8 +141,8 @@ func (f *fold) tolerated(h heldTaint) answer {
 	return possibly
 }
 
-// taintsKnown returns the time from which the agent knew the taints, if this time is after the node was ready. If the
-// taint of the first state has existed since the registration, nothing is missing.
+// taintsKnown returns the time from which the agent knew the taints. The result is empty if the agent knew the taints
+// when the node became ready, or if a taint of the first state has existed since the registration.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {

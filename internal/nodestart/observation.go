@@ -73,8 +73,8 @@ type PodReady struct {
 	UID, Namespace, Name string
 	CreatedAt            time.Time
 	ReadyAt              time.Time // lastTransitionTime of the condition Ready, truncated to seconds
-	// Turned is true if the agent saw that the pod was not ready after the boot. If Turned is false, the pod might have
-	// been ready before ReadyAt, and lost its readiness for some time.
+	// Turned is true if the agent saw that the pod was not ready after the boot. If Turned is false, the pod might
+	// already have been ready earlier after the boot, and might have lost its readiness before ReadyAt.
 	Turned bool
 }
 

@@ -12,8 +12,8 @@ type taintRow struct {
 	owner string // the component that removes the taint
 	// daemonSets lists the usual names of the DaemonSet whose pod must be ready before the owner removes the taint.
 	daemonSets []string
-	// recurs is true if the taint can also return after the start-up, so that it was not necessarily present from the
-	// registration on.
+	// recurs is true if the taint can return after the start-up. Such a taint was not necessarily present at the
+	// registration.
 	recurs bool
 }
 

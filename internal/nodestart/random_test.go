@@ -14,7 +14,7 @@ import (
 var boots = flag.Uint64("boots", 1000, "number of random boots")
 
 // TestRandomBoots simulates boots and agents that come early or late. Every stated interval must contain the truth, the
-// phases must partition the start-up, and the time that a phase has by mistake must not exceed the phase's error.
+// phases must partition the start-up, and a phase must not contain more wrong time than its error.
 func TestRandomBoots(t *testing.T) {
 	named, all := time.Duration(0), time.Duration(0)
 	for seed := range *boots {
@@ -214,7 +214,7 @@ func (w *world) parties(at float64) (all []string) {
 		return all
 	}
 	held := w.heldBy(at)
-	if w.tolerates { // a taint that still exists when the pod is bound did not hold the pod
+	if w.tolerates { // a taint that still exists when the pod is bound did not keep the pod from the node
 		held = slices.DeleteFunc(held, func(key string) bool { return slices.Contains(w.heldBy(w.bound), key) })
 	}
 	for _, key := range held {

@@ -2,7 +2,7 @@ package nodestart
 
 import "strings"
 
-// reason is a set of problems because of which the kubelet reports the node as not ready.
+// reason is a set of problems that make the kubelet report the node as not ready.
 type reason uint8
 
 const (
@@ -42,7 +42,7 @@ func reasonsOf(message string) (found reason) {
 	return found
 }
 
-// phases lists the phases that can belong to the problems.
+// phases lists the phases that the time of the problems can belong to.
 func (r reason) phases() []Phase {
 	if r&reasonUnknown != 0 {
 		return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet}

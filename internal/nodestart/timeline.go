@@ -69,7 +69,7 @@ type Milestone struct {
 	Sources              []string
 }
 
-// NotReady is a message of the condition Ready, from the time when the agent first saw the message.
+// NotReady is a message of the condition Ready, and the time when the agent first saw the message.
 type NotReady struct {
 	SeenAt  time.Time
 	Message string

@@ -27,7 +27,7 @@ type API struct {
 	// Objects writes a PodList with the cached pod objects for which the function "want" returns true. The argument
 	// "labels" has the format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
-	// NodeStartUp returns the record of the node's start-up, or false if the start of the node is unknown. NodeStartUp
+	// NodeStartUp returns the record of the node's start-up, or false if the boot time is unknown. NodeStartUp
 	// is nil if the agent does not follow the start-up of its node.
 	NodeStartUp func() (api.NodeStartUpRecord, bool)
 }

@@ -15,9 +15,9 @@ import (
 
 const nodeObject = "/api/v1/nodes/" + layout.NodeName
 
-// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object, as on a
-// machine that never was a node. The parts start again with LaunchContainerd, StartKubelet and RestoreNetwork. Restore
-// or the next Up starts all parts.
+// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object. Then the
+// machine looks as if it had never been a node. The parts start again with LaunchContainerd, StartKubelet and
+// RestoreNetwork. Restore or the next Up starts all parts.
 func (n Node) SwitchOff(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {

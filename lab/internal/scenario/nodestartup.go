@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// startUpTaint is Cilium's start-up taint. The DaemonSet of the scenario has the usual name, so that the agent
-	// knows that the network plugin needs the DaemonSet's pod.
+	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From this name, the
+	// agent knows that the network plugin needs the DaemonSet's pod.
 	startUpTaint   = "node.cilium.io/agent-not-ready"
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
@@ -49,8 +49,8 @@ type nodeBoot struct {
 	bound, workload                             time.Time
 }
 
-// nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, the network
-// plugin with a DaemonSet whose image is slow, and at last the removal of a start-up taint. The agent must report each
+// nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
+// network plugin with a DaemonSet whose image is slow. Then it removes a start-up taint. The agent must report each
 // delay in the right phase. A pod that was created before the node waits for all of them.
 func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
@@ -228,7 +228,8 @@ func (n *nodeBoot) judge(report agent.NodeStartUp) {
 	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
 }
 
-// judgeErrors requires that the stated intervals contain the truth. The witness sees a change up to "late" after it.
+// judgeErrors requires that the stated intervals contain the truth. The witness sees a change up to "late" after the
+// change happened.
 func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	const late = 100 * time.Millisecond
 	inside := func(what string, from, to, earliest, latest time.Time) {
