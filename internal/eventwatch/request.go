@@ -13,8 +13,8 @@ import (
 // Events than maxSeen. Above the limit, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. While the pod's own watch and a shared watch replace each other,
-// both watches can serve the request.
+// request is a request for the Events of one pod. Two watches can serve the request for some time, while a shared watch
+// replaces the pod's own watch or the reverse.
 type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time

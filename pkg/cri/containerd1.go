@@ -35,7 +35,7 @@ func storesSandboxContainers(version string) bool {
 // sandbox only after its start. So updated_at of a ready sandbox is the end of the network setup, with two exceptions:
 //   - A sandbox with a user namespace gets its network later, and containerd then does not update the record.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. The two times are
-//     also equal in the experimental mode of containerd 1.7 with another order of the steps (ENABLE_CRI_SANDBOXES).
+//     also equal in an experimental mode of containerd 1.7 with another order of steps (ENABLE_CRI_SANDBOXES).
 //
 // In both cases, stampFromContainer sets only CreatedAt.
 func (a *answerer) stampFromContainer(

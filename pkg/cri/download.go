@@ -12,9 +12,9 @@ import (
 // contains pulls that began after this time but are downloading no blob at the moment. For example, a pull downloads
 // nothing between the end of one blob and its request for the next blob, or while it unpacks its last blobs.
 //
-// Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one
-// query and its answer. The answer is nil without an error if no runtime is connected, or if the runtime does
-// not report downloads, for example CRI-O. An error means that the runtime did not respond.
+// Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one query and
+// its answer. If no runtime is connected, or if the runtime does not report downloads, the answer and the error are
+// nil. CRI-O is an example of such a runtime. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
 	if session == nil || !session.answerer.stores.content.on() {

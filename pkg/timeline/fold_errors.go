@@ -64,10 +64,9 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of three delays on a busy node:
-//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's answer
-//   - the time from the runtime's answer about a created container until the kubelet requests the start of this
-//     container
-//   - the time from the last byte of a layer to the runtime's timestamp of the layer's download
+//   - from the runtime's timestamp of a running sandbox or container to the runtime's answer
+//   - from the runtime's answer about a created container to the kubelet's request to start this container
+//   - from the last byte of a layer to the runtime's timestamp of this layer
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If the
@@ -93,8 +92,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can belong to another party, because the start of that party's work has
-// no timestamp. The main cases of work whose start has no timestamp are:
+// undatedWork returns the part of a phase that can belong to another party. The start of that party's work has no
+// timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -232,8 +231,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// While obstacles repeated after the milestone "begin", the kubelet might have been stopped. kubeletAway returns the
-// maximum time of this stop. kubeletAway adds up the time between the first and the latest Event of each obstacle, and
+// kubeletAway returns the maximum time for which the kubelet might have been stopped while obstacles repeated after the
+// milestone "begin". kubeletAway adds up the time between the first and the latest Event of each obstacle, and
 // subtracts the kubelet's own waits between the Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
@@ -270,7 +269,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 
 // beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
 // kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
-// and the time after the last known attempt. The result is only the time after the next attempt was due in two cases:
+// and the time after the last known attempt. In two cases, the result is only the time after the next attempt was due:
 // the phase is still open, or no milestone of this container ended the phase.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)

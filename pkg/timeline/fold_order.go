@@ -180,10 +180,9 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles times in the wrong order: a milestone on the node must come after a control plane
-// timestamp, but its time is earlier. This contradiction shows that the clocks differ. relaxControlPlane replaces the
-// timestamp's interval. The new interval ends at the node's milestone, and its length is the difference between the two
-// times.
+// relaxControlPlane handles a milestone of the node that must come after a control plane timestamp, but has an earlier
+// time. This contradiction shows that the clocks differ. relaxControlPlane replaces the timestamp's interval. The new
+// interval ends at the node's milestone, and its length is the difference between the two times.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

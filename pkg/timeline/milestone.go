@@ -26,10 +26,10 @@ const (
 	MilestoneFailed          // the pod failed, was rejected, or was evicted
 	MilestoneDeleted         // a client requested the deletion, or the object was gone
 
-	// MilestoneNameRefused is the kubelet's first failure to parse the image's name before the pull attempt.
+	// MilestoneNameRefused is the first time before the pull attempt that the kubelet could not parse the image's name.
 	MilestoneNameRefused
-	// MilestoneInspectFailed is the runtime's first failure, before the pull attempt, to report whether it has the
-	// image.
+	// MilestoneInspectFailed is the first time before the pull attempt that the runtime could not report whether it has
+	// the image.
 	MilestoneInspectFailed
 	MilestonePullRequested    // the kubelet requested the image, which begins the wait in the pull queue
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image

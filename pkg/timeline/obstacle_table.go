@@ -41,8 +41,8 @@ type obstacleRow struct {
 	// The field "sandbox" is true if an attempt to create a sandbox failed.
 	sandbox bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
-	// about this obstacle. retry is nil if this time has no known limit, so that only the kubelet's next Event or
-	// status shows the next attempt.
+	// about this obstacle. retry is nil if this time has no known limit. Then only the kubelet's next Event or status
+	// shows the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if the shortest time is unknown.
 	retryLeast func(count int) time.Duration
@@ -167,9 +167,9 @@ var sandboxTexts = []struct {
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
 
-// kubeletSandboxTexts lists the first words of errors that occur before the kubelet asks the runtime for a sandbox. The
-// kubelet then prepares the log directory, the DNS settings and the user namespace (createPodSandbox in
-// pkg/kubelet/kuberuntime).
+// kubeletSandboxTexts lists the first words of errors that occur before the kubelet asks the runtime for a sandbox.
+// Before this request, the kubelet prepares the log directory, the DNS settings and the user namespace
+// (createPodSandbox in pkg/kubelet/kuberuntime).
 var kubeletSandboxTexts = []string{
 	"mkdir ", "open ", "encountered error while parsing resolv conf file",
 	"create user namespace: ", "user namespace: ",

@@ -95,9 +95,9 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 }
 
 // withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
-// statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. The number
-// of known failures is a lower bound for the number of failures, so their back-off is a lower bound for the kubelet's
-// back-off. The kubelet keeps its back-offs in memory, for each image of a pod.
+// statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. Unknown
+// failures can only make this back-off longer, so the back-off after the known failures is a lower bound. The kubelet
+// keeps its back-offs in memory, for each image of a pod.
 //
 // If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
 //
@@ -107,8 +107,8 @@ func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures since the kubelet can have lost its back-off. exact is true if the kubelet
-	// counts the same number. counted is true if the Events' own counts are valid.
+	// count is the number of known failures since the last time at which the kubelet can have lost its back-off. exact
+	// is true if the kubelet counts the same number. counted is true if the Events' own counts are valid.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -143,8 +143,8 @@ func (c *containerEvidence) withBackoffs(
 	return all
 }
 
-// mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls about which
-// the agent received no Event and no status. The candidates are the possible phases of this time.
+// mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls that no
+// received Event or status shows. The candidates are the possible phases of this time.
 func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
 	return w.phases[0] == PhaseImageBackoff && !f.knowsAllEvents() &&
 		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
@@ -156,7 +156,7 @@ func (f *fold) knowsAllEvents() bool {
 		!f.e.eventLimitReached()
 }
 
-// withHiddenPulls adds the phases of the pulls that mayHidePulls found possible.
+// withHiddenPulls adds the phases of hidden pulls to the candidates.
 func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
 	return w
@@ -164,7 +164,8 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 
 // appendSpan appends the phase between two milestones. If the time after a failed pull can contain pulls that no
 // evidence dates, appendSpan divides the time: the kubelet certainly waited for its back-off, and only the rest is
-// uncertain. If the rest is not longer than the usual time until the kubelet's next sync, the rest counts as an error.
+// uncertain. If the rest is not longer than the usual time until the kubelet's next sync, the rest counts as the error
+// of the back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
@@ -193,8 +194,8 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 }
 
 // requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
-// kubelet has lost its back-off, and does not continue the counts of its earlier Events. So these counts do not show
-// the number of the attempt. requestedAgain returns nil if no Event shows such a request.
+// kubelet has lost its back-off, and counts its Events from the beginning. So the counts of Events do not show the
+// number of the attempt. requestedAgain returns nil if no Event shows such a request.
 func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
 	index := from.key.container
 	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed ||
@@ -230,7 +231,7 @@ func (p *pullEvidence) allRequests(first []window) func(func(constraint) bool) {
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". It returns zero if the milestone is not a
-// failed pull, or if the candidates contain other work than repeated pulls.
+// failed pull, or if the candidates contain work other than repeated pulls.
 func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {

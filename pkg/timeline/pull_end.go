@@ -154,9 +154,9 @@ func (w window) answered(k milestoneKey) constraint {
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The cause of the delay before the kubelet's next step is unknown. The runtime writes the image again
-// before its answer, and a busy disk can have slowed this write. The kubelet can also have been starved or stopped, so
-// that it received the answer late.
+// unusually long. Such a delay has two possible causes. The runtime writes the image again before its answer, and a
+// busy disk can have slowed this write. The kubelet can also have been starved or stopped, so that it received the
+// answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -150,9 +150,9 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method "before" compares two requests for the image: it reports whether the given request is certainly earlier
-// than the request that led to the pull in this Event. If the image was already present, the method always returns
-// true, because the Event reports no pull.
+// The method "before" reports whether the given request for the image is certainly earlier than the request that led to
+// the pull in this Event. If the image was already present, the method always returns true, because the Event reports
+// no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -224,10 +224,10 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// attemptOfCheck returns the pull attempt that came after a failed check of the image: the kubelet could not parse the
-// image's name, or the runtime could not report whether it has the image. The argument "o" is the origin of the
-// evidence. The argument "by" is the latest possible time of this failed check. If the check is later than the
-// container's creation or a successful pull, the check belongs to a restart, so the attempt is unknown.
+// attemptOfCheck returns the pull attempt that came after a failed check of the image. A check fails if the kubelet
+// cannot parse the image's name, or if the runtime cannot report whether it has the image. The argument "o" is the
+// origin of the evidence. The argument "by" is the latest possible time of this failed check. If the check is later
+// than the container's creation or a successful pull, the check belongs to a restart, so the attempt is unknown.
 func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16, known bool) {
 	if by <= f.imageCheckedBy(index) {
 		return 0, true

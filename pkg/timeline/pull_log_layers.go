@@ -43,8 +43,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each layer whether the layer arrived with a pod other than the pod with the given UID. sharedBy
-// returns nil if no layer arrived with another pod.
+// sharedBy reports for each layer whether it arrived with another pod. The argument "uid" is the UID of the layers' own
+// pod. If no layer arrived with another pod, the result is nil.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {

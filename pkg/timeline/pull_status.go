@@ -16,11 +16,11 @@ const maxPullStatuses = 64
 // The reasons for a failed attempt are different, for example ErrImagePull.
 const imageBackOff = "ImagePullBackOff"
 
-// nextSyncLeast is less than the time from a failed pull until the kubelet looks at the pod again and reports the
-// failure in the status: usually 10 to 15 s (pod_workers.go, completeWork).
+// nextSyncLeast is shorter than the time from a failed pull to the status that reports the failure. The kubelet writes
+// this status when it next looks at the pod, usually after 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
-// usualSync is the average of this time.
+// usualSync is the average time from a failed pull to this status.
 const usualSync = 12500 * time.Millisecond
 
 // pullStatus is a live status that reports a failed pull. A list can show a status that is one attempt old.

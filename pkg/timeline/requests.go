@@ -13,8 +13,8 @@ const (
 	// tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// If the runtime's stores did not report all layers of a new image, the agent asks the stores again for the time
-	// layersGrace.
+	// layersGrace is the time in which the agent repeats its query if the runtime's stores did not report all layers of
+	// a new image.
 	layersGrace = 15 * time.Second
 	// reaskAfter is the wait before the agent asks the runtime again because the answer lacked facts that the pod
 	// object reports.

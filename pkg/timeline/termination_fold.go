@@ -90,7 +90,7 @@ func (f *terminationFold) goneBy() instant {
 }
 
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
-// for this time. There are three kinds of evidence for the start:
+// for this time. There are three kinds of evidence for this time:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
 //   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, this status
 //     contains the object's new

@@ -97,8 +97,9 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the kubelet's first stop request does not explain the late kill of a container, and
-// no phase shows the container's grace period. The container then possibly got no stop signal before its kill.
+// killUnexplained reports whether the late kill of a container has no known reason: the kubelet's first stop request
+// does not explain the kill, and no phase shows the grace period. Such a container possibly got no stop signal before
+// its kill.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

@@ -121,8 +121,8 @@ func TestVerdictWithoutRegistry(t *testing.T) {
 	}
 }
 
-// TestVerdictOfWaitBehindPulls checks that the verdict does not blame one pull for a wait that the pull explains only
-// in part, and that the verdict names the registry if the other pull is of the same image.
+// TestVerdictOfWaitBehindPulls checks two rules. The verdict does not blame one pull for a wait that this pull explains
+// only in part. The verdict names the registry if the other pull is of the same image.
 func TestVerdictOfWaitBehindPulls(t *testing.T) {
 	const wait, part = 17100 * time.Millisecond, 8300 * time.Millisecond
 	for _, test := range []struct {
