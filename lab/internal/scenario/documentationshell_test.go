@@ -13,9 +13,8 @@ import (
 // a trap only between two commands.
 const untilSignal = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
 
-// interruptible lets the commands of a test receive interrupts. A shell without job control, such as a script, starts
-// its background jobs with interrupts ignored. Programs inherit this setting from a parent that does not handle
-// interrupts.
+// interruptible lets the commands of a test receive interrupts. If a script runs the tests in the background, its shell
+// makes the tests ignore interrupts. The commands would inherit this setting if the tests did not handle interrupts.
 func interruptible(t *testing.T) {
 	t.Helper()
 	interrupts := make(chan os.Signal, 1)

@@ -235,8 +235,8 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 }
 
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
-// response, only the sent part counts. On a stack that does not keep layers, an agent is allowed to report no bytes,
-// but must not report a part of the bytes.
+// response, only the sent part counts. If the stack does not keep layers, an agent is allowed to omit the bytes, but
+// must not report only a part of them.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // maximum size of the configuration, which the agent is allowed to omit from the count
 	kept := j.stack.Containerd.KeepsLayers()

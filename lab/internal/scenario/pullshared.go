@@ -241,8 +241,8 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	return nil
 }
 
-// judgeBlocker checks the agent's report about a queued pull. The report must contain the pull that delayed the queued
-// pull.
+// judgeBlocker checks the agent's report about a queued pull. The report must name the pull for which the queued pull
+// waited.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighborInstants, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)

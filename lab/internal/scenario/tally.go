@@ -113,7 +113,7 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
-// the interval of a call, or lies between a cause and a consequence. The true interval is usually some milliseconds
+// the duration of a call, or the time from a cause of the milestone to its consequence. It is usually some milliseconds
 // long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
 // overlap, the agent's error is at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {

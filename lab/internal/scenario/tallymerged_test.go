@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// On a stack that does not keep layers, any number of pulls can be part of the phase image_pull, but of no other phase.
+// If a stack does not keep layers, any number of pulls can be merged into the phase image_pull, but not into another
+// phase.
 func TestMergedPhasesAreFew(t *testing.T) {
 	for name, test := range map[string]struct {
 		discards bool

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// endLimit is the largest accepted error of the agent for steps with a timestamp.
+// endLimit is the largest error that the scenario accepts for a step with a timestamp.
 const endLimit = 50 * time.Millisecond
 
 // The method "end" compares the record of a termination with the independent sources.

@@ -26,7 +26,7 @@ type Stack struct {
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
-	// ColdPause gives sandboxes a pause image that the node does not have before the first pod starts.
+	// ColdPause is true if the node lacks the pause image until the first pod starts.
 	ColdPause bool `json:"cold_pause"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
@@ -75,9 +75,9 @@ func (c Containerd) IsBefore(major, minor int) bool {
 	return c.Major < major || c.Major == major && c.Minor < minor
 }
 
-// KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. The time when a
-// layer arrived is a property of this data. Only on a stack that keeps the layers, an agent must report the bytes of
-// each download, and must separate the download from the unpacking.
+// KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. containerd stores
+// the arrival time of a layer with this data. If the stack keeps the layers, an agent must report the bytes of each
+// download, and must separate the download from the unpacking.
 func (c Containerd) KeepsLayers() bool { return !c.DiscardUnpackedLayers }
 
 // Module returns the path of containerd's Go module.
