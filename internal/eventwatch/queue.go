@@ -82,7 +82,7 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch that has a slot, but is not open, must release the slot for a waiting watch.
+// othersWait reports whether a watch must release its slot before it opens, because another watch waits for the slot.
 func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

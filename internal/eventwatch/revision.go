@@ -31,7 +31,7 @@ const (
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
 	likelyFor = 5 * time.Minute
-	// maxSampleAge is less than the interval at which the API server compacts etcd (--etcd-compaction-interval).
+	// maxSampleAge is shorter than the interval at which the API server compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute
 )
 

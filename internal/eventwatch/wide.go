@@ -106,10 +106,10 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	return slots, yielding
 }
 
-// The method "yields" reports whether a pod's watch must release its slot for another pod of the same namespace. The
-// other pod never had a watch, and its watch cannot open now (blocked). After its first watch, a pod waits until a slot
-// is free. If all pods of the namespace took turns, the API server would decode each Event once for each pod. The
-// caller must hold the lock.
+// The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
+// gets a watch. The other pod never had a watch, and its watch cannot open now (blocked). After its first watch, a pod
+// waits until a slot is free. If all pods of the namespace took turns, the API server would decode each Event once for
+// each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

@@ -255,8 +255,8 @@ func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool)
 	return first, known
 }
 
-// The function "follows" reports whether an Event comes so soon after the beginning of an attempt that the kubelet
-// cannot have failed and tried again.
+// The function "follows" reports whether an Event certainly belongs to the attempt that began at a given time. The
+// Event must come so soon that the kubelet cannot have tried again.
 func follows(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }

@@ -77,7 +77,7 @@ func (e *Evidence) watchesLimited() bool {
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at
 }
 
-// eventLifetime is less than the time after which the API server usually deletes an Event (--event-ttl, 1 h by
+// eventLifetime is shorter than the time after which the API server usually deletes an Event (--event-ttl, 1 h by
 // default).
 const eventLifetime = 50 * time.Minute
 

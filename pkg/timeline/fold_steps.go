@@ -128,11 +128,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// wasKilled reports whether the kubelet ended a run because the kubelet ended the whole pod. The status of a pod that
-// the kubelet ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. A pod that failed
-// because all its runs failed has no reason. The kubelet writes no status while it waits for containers to end
-// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended
-// by itself.
+// wasKilled reports whether a run ended because the kubelet ended the whole pod. The status of a pod that the kubelet
+// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. A pod that failed because all
+// its runs failed has no reason. The kubelet writes no status while it waits for containers to end (SyncTerminatingPod
+// in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false

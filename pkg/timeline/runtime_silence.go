@@ -8,8 +8,8 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the shortest overlap with which a silence counts as a possible cause of a phase's delay. The
-	// overlap includes the time catchUp after the silence.
+	// leastSilence is the shortest overlap of a silence and a phase with which the silence counts as a possible cause
+	// of delay. The time catchUp after the silence is part of the overlap.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond

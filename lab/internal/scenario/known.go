@@ -35,8 +35,8 @@ type knownLength struct {
 	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }
 
-// knownMilestone is a milestone with an interval that contains the time of the milestone. The interval begins with the
-// cause of the milestone and ends with a consequence of the milestone.
+// knownMilestone is a milestone, and the interval in which it happened. The interval begins with the cause of the
+// milestone and ends with one of its consequences.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
@@ -205,9 +205,9 @@ func (a accounts) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane returns the milestones with the API server's timestamps. The times of the creation, the binding and the
-// approval lie between a request and its response. A milestone that the kubelet reports lies between its cause and the
-// time when the scenario's watch receives the milestone.
+// controlPlane returns the milestones with the API server's timestamps. The creation, the binding and the approval each
+// happen between a request and its response. A milestone that the kubelet reports happens after its cause, and before
+// the scenario's watch receives the milestone.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

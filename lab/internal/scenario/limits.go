@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant "exact" is the largest accepted distance between a phase on the node's clock and the truth. The truth
-// itself can have an error of this size, because logs show the start of a phase some milliseconds late, and the end
-// some milliseconds early.
+// The constant "exact" is the largest error that the scenarios accept for a phase on the node's clock. The truth itself
+// can have an error of this size, because logs show the start of a phase some milliseconds late, and the end some
+// milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is the largest accepted difference between the time of an Event and the time of the reported fact. The API
-// can truncate the time of an Event to seconds.
+// eventStamp is the largest difference that the scenario accepts between the time of an Event and the time of the
+// reported fact. The API can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
 // The documented limits for the kubelet's messages.
