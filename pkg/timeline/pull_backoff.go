@@ -101,8 +101,8 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 //
 // If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
 //
-// The argument fromStart is true if no failure came before the first known failure. The count of an Event does not
-// include failures with other messages. The argument countsAll reports whether there are no such failures.
+// The argument fromStart is true if no failure came before the first known failure. The count of an Event includes only
+// failures with the same message. The argument countsAll reports whether these are all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {

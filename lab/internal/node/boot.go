@@ -31,7 +31,7 @@ func (n Node) SwitchOff(ctx context.Context) error {
 }
 
 // LaunchContainerd starts containerd, but does not wait until containerd is ready. Without the network's configuration,
-// containerd never is ready.
+// containerd never becomes ready.
 func (n Node) LaunchContainerd() error { return n.ensure(n.containerd()) }
 
 // StartKubelet starts the kubelet with additional taints for the new Node object, and waits until the kubelet serves
