@@ -25,8 +25,8 @@ const (
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
 	// begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum time from the arrival of a pod to a sample that the pod can use. The kubelet needs some
-	// tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum age of a pod for which the agent uses a new sample of the revision. The kubelet needs
+	// some tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.

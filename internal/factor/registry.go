@@ -45,7 +45,7 @@ func (r *registrySums) add(totals api.RegistryTotals) {
 // Registry contains the registry factor of one registry, and the data behind this factor.
 type Registry struct {
 	Registry   string
-	Nodes      int // number of nodes with pulls, failed pulls, or pulls in progress
+	Nodes      int // number of nodes with at least one pull: completed, failed or in progress
 	Pulls      int // number of pulls in the window that downloaded content and have a known duration
 	Failures   int
 	InProgress int

@@ -37,8 +37,8 @@ type Difference struct {
 	// distance between Seconds and the true difference of the means.
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
-	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same result, but
-	// for the most unfavorable durations within the errors. PWithErrors is 1 if these durations can reverse the
+	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
+	// favorable durations that the measurement errors allow. PWithErrors is 1 if these durations can reverse the
 	// difference. P and PWithErrors are 0 if the verdict is TooFew.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`

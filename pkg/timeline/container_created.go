@@ -23,8 +23,8 @@ func (e *Evidence) createdBy(index int16) instant {
 }
 
 // createdSince returns the earliest possible time of a container's creation, or maxInstant if unknown. If the creation
-// has no timestamp, createdSince returns the earliest possible start of the container, because the kubelet does no
-// other work between the creation and the start.
+// has no timestamp, createdSince returns the earliest possible start of the container. The kubelet starts a container
+// immediately after the creation, so the two times are almost equal.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
 		since := minInstant

@@ -105,8 +105,8 @@ var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the time of a refusal is unknown. The kubelet then refused the container at some
-// time before the agent first listed the pod.
+// isUndatedRefusal reports whether the time of a refusal is unknown. In this case, the kubelet refused the container
+// at an unknown time before the agent first listed the pod.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {

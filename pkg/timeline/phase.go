@@ -149,8 +149,7 @@ var phaseTable = []phaseRow{
 }
 
 // IsGroup reports whether a phase stands for several phases that the evidence cannot separate. For a span with a group
-// phase, Span.MergedWith lists all possible phases. PhaseUnattributed is the group for phases that no other group
-// contains together.
+// phase, Span.MergedWith lists all possible phases. PhaseUnattributed is the group for all other sets of phases.
 func (p Phase) IsGroup() bool {
 	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
 }

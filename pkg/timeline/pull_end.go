@@ -60,8 +60,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 //   - The image had been pulled exactly once when the container was created.
 //   - The image's only pull ended after the kubelet started work on the container.
 //   - No other container of the pod has the same image.
-//   - No pull for this container failed. After a failure, another pod can have pulled the image during the kubelet's
-//     back-off.
+//   - No pull for this container failed. After a failed pull, another pod possibly pulled the image during the
+//     kubelet's back-off.
 //
 // If one of the four conditions is not true, the end has no upper bound. The end is unknown if the image was never
 // absent, or if the kubelet has not used the image.

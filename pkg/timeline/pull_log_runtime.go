@@ -71,7 +71,8 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			return time.Time{} // pods without a sandbox are dropped first, because the agent can ask the runtime again
+			// The log drops pods without a sandbox first, because the runtime can report them again later.
+			return time.Time{}
 		}
 		return s.askedAt
 	})

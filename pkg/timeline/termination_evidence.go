@@ -23,7 +23,7 @@ type TerminationEvidence struct {
 
 	requestSecond instant // the control plane's timestamp of the deletion request, truncated to seconds
 	learnedAt     instant // the arrival of the first pod object with the deletion request
-	learnedLive   bool    // the first pod object with the deletion request arrived live
+	learnedLive   bool    // a watch, and not a list, delivered the first pod object with a deletion request
 	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the deletion request.
 	// Zero means never.
 	observedAt   instant

@@ -10,12 +10,12 @@ const relistEvery = time.Second
 // interruption (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have checked a container's image
 // before the steps of the earlier containers.
 
-// workStart returns the earliest possible start of the kubelet's work on a container. Only the attempt that created the
-// container counts. Three events come before the result: the start of the sandbox, the end of each earlier init
-// container, and the start of each container that ran before this container's creation. The kubelet skipped containers
-// that started after this container's creation, for example during their back-off. If an earlier creation of the
-// container failed, an earlier attempt might have pulled the image. So after a failed creation, workStart uses only
-// conditions that are true for every attempt.
+// workStart returns the earliest possible start of the kubelet's work on a container. Only the attempt that created
+// the container counts. Three events come before the result: the start of the sandbox, the end of each earlier init
+// container, and the start of each container that ran before this container's creation. If another container started
+// after this container's creation, the kubelet had skipped the other container, for example because the other
+// container was in back-off. If an earlier creation of the container failed, an earlier attempt might have pulled the
+// image. So after a failed creation, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)

@@ -45,7 +45,7 @@ func (id Identity) Stop(grace time.Duration) error {
 	}
 	const patience = 10 * time.Second
 	if !id.waitGone(patience) {
-		return fmt.Errorf("stop process %d: the process still runs %s after SIGKILL", id.PID, patience)
+		return fmt.Errorf("stop process %d: the process is still running %s after SIGKILL", id.PID, patience)
 	}
 	return nil
 }
