@@ -1,0 +1,11 @@
+// Package tally keeps sums of the start-ups of the past day: for the node, and for each workload, image and registry.
+// The command report compares the sums of all nodes.
+//
+// A Tally has one Sums for each hour. Both the number of entries and their total size are limited. An entry named other
+// contains the sums beyond the limits, so that the sums stay complete. The goroutine of package reconcile adds
+// start-ups to the Tally. The API reads the Tally from any goroutine. Run saves the sums, so that they survive a
+// restart.
+//
+// The sums of durations and bytes have the definitions of package factor. So the report, the node factor and the
+// registry factor count the same pulls and the same phases.
+package tally

@@ -1,0 +1,134 @@
+package tally
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// saveEvery is the minimum time between two saves. If the agent is killed, the sums lose the start-ups since the last
+// save.
+const saveEvery = time.Minute
+
+// format is the version of the saved sums. A Tally ignores sums in any other format.
+const format = 1
+
+// saved is the content of the file.
+type saved struct {
+	Format int         `json:"format"`
+	Node   string      `json:"node"`
+	Began  api.Instant `json:"began"`
+	Hours  []savedHour `json:"hours"`
+}
+
+type savedHour struct {
+	Start  api.Instant      `json:"start"`
+	Totals api.TotalsRecord `json:"totals"`
+	Items  []api.ReportItem `json:"items"`
+}
+
+// Encode returns the sums as JSON, for Restore.
+func (t *Tally) Encode() ([]byte, error) {
+	content := saved{Format: format, Node: t.config.Node, Hours: []savedHour{}}
+	t.mu.Lock()
+	content.Began = api.InstantOf(t.began)
+	for _, h := range t.hours {
+		record := h.sums.Record()
+		content.Hours = append(content.Hours, savedHour{api.InstantOf(h.start), *record.Totals, record.Items})
+	}
+	t.mu.Unlock()
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode sums: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// Restore adds the saved sums of the previous agent on the node. If Restore returns an error, the Tally is unchanged.
+// The caller must call Restore before other goroutines use the Tally.
+func (t *Tally) Restore(text []byte) error {
+	var content saved
+	if err := json.Unmarshal(text, &content); err != nil {
+		return fmt.Errorf("read sums: %w", err)
+	}
+	switch {
+	case content.Format != format:
+		return fmt.Errorf("unknown format %d: must be %d", content.Format, format)
+	case content.Node != t.config.Node:
+		return fmt.Errorf("the sums belong to node %.100q, but the agent runs on node %q", content.Node, t.config.Node)
+	case content.Began.IsZero():
+		return errors.New("the sums have no beginning")
+	}
+	now := t.config.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if content.Began.Before(t.began) {
+		t.began = content.Began.Time
+	}
+	for _, h := range content.Hours {
+		i := t.hourAt(h.Start.Time, now)
+		if i < 0 {
+			continue
+		}
+		t.limit(i)
+		sums := t.hours[i].sums
+		sums.addTotals(h.Totals)
+		for _, item := range h.Items {
+			if item.Kind == api.ReportWorkload || item.Kind == api.ReportImage {
+				sums.add(item)
+			}
+		}
+		t.compact()
+	}
+	return nil
+}
+
+// Run saves the sums after each change, at most once a minute, and a last time when ctx is done. The function write
+// replaces the saved sums. Run logs the first failed save of a series.
+func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.Logger) error {
+	failing := false
+	save := func() {
+		text, err := t.Encode()
+		if err == nil {
+			err = write(text)
+		}
+		if err != nil && !failing {
+			logger.Warn("cannot save the sums for the report: a restart of the agent will lose the latest sums",
+				zap.Error(err))
+		}
+		if failing = err != nil; failing {
+			t.signal() // the next save is in a minute
+		}
+	}
+	for {
+		select {
+		case <-t.changed:
+		case <-ctx.Done():
+			if len(t.changed) > 0 {
+				save()
+			}
+			return nil
+		}
+		select {
+		case <-time.After(saveEvery):
+			save()
+		case <-ctx.Done():
+			save()
+			return nil
+		}
+	}
+}
+
+// signal reports unsaved changes to Run.
+func (t *Tally) signal() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}

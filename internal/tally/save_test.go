@@ -1,0 +1,129 @@
+package tally
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestSumsSurviveRestart(t *testing.T) {
+	first, _ := tallyOf(mib)
+	for i := range 50 {
+		state := timeline.StateReady
+		if i%7 == 0 {
+			state = timeline.StateFailed
+		}
+		first.Add(startUp(fmt.Sprint("web-", i%20), time.Duration(i)*25*time.Minute, state, 1, 4*(i%3)))
+	}
+	text, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return noon }})
+	if err := second.Restore(text); err != nil {
+		t.Fatal(err)
+	}
+	for _, since := range []time.Time{{}, noon.Add(-3 * time.Hour)} {
+		got, want := second.Report(since, nil), first.Report(since, nil)
+		if !reflect.DeepEqual(got, want) || want.Totals.Ended == 0 {
+			t.Errorf("since %v: %+v\nwant\n%+v", since, got, want)
+		}
+	}
+	if got, want := second.Bytes(), first.Bytes(); got < want*9/10 || got > want*11/10 {
+		t.Errorf("the size is %d, was %d", got, want)
+	}
+	// A day later, the saved sums are too old.
+	late := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return noon.Add(26 * time.Hour) }})
+	if err := late.Restore(text); err != nil || len(late.hours) > 0 {
+		t.Errorf("%d hours, %v", len(late.hours), err)
+	}
+	// An agent with a smaller limit keeps the totals.
+	small := New(Config{Node: "a", Bytes: minBytes, Now: func() time.Time { return noon }})
+	if err := small.Restore(text); err != nil || small.Bytes() > minBytes {
+		t.Errorf("%d bytes, %v", small.Bytes(), err)
+	}
+}
+
+func TestUnusableSums(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "read sums",
+		`{"format":1,"node":"a","hours":[`:   "read sums",
+		`{"format":2,"node":"a"}`:            "unknown format 2",
+		`{"format":1,"node":"b"}`:            `node "b"`,
+		`{"format":1,"node":"a","hours":[]}`: "no beginning",
+	} {
+		kept, _ := tallyOf(mib)
+		if err := kept.Restore([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// FuzzRestore checks that unusable files cause no panic.
+func FuzzRestore(f *testing.F) {
+	kept, _ := tallyOf(mib)
+	kept.Add(startUp("web", time.Hour, timeline.StateReady, 1, 4))
+	text, _ := kept.Encode()
+	f.Add(text)
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		kept, _ := tallyOf(minBytes)
+		if kept.Restore(text) == nil {
+			kept.Report(time.Time{}, nil)
+		}
+	})
+}
+
+// TestRunSavesChanges checks the times of the saves: a minute after a change, a minute after a failure, and at the end.
+func TestRunSavesChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, _ := tallyOf(mib)
+		saves, fail := 0, false
+		write := func([]byte) error {
+			saves++
+			if fail {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- kept.Run(ctx, write, zap.NewNop()) }()
+		after := func(d time.Duration, want int) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if saves != want {
+				t.Errorf("%d saves, want %d", saves, want)
+			}
+		}
+		after(time.Hour, 0) // no change
+		for range 3 {
+			kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
+		}
+		after(saveEvery-time.Second, 0)
+		after(time.Second, 1)
+		after(saveEvery, 2) // Run took the first of the three changes before the others arrived
+		after(time.Hour, 2)
+		fail = true
+		kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
+		after(2*saveEvery, 4)
+		fail = false
+		after(saveEvery, 5)
+		after(time.Hour, 5)
+		kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
+		synctest.Wait()
+		stop()
+		if err := <-done; err != nil || saves != 6 {
+			t.Errorf("%v, %d saves", err, saves)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package tally
+
+import (
+	"sync"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Kept is how long a Tally keeps sums. A Tally also keeps the hour that contains the time Kept ago.
+const Kept = 24 * time.Hour
+
+// Limits of the memory. A Tally uses at most a quarter of the memory of the history. With less than minBytes, the sums
+// of a day would contain hardly any names.
+const (
+	minBytes = 64 << 10
+	maxBytes = 4 << 20
+)
+
+// BytesOf returns the maximum size of a Tally for a size of the history, in bytes. If the history is too small for a
+// Tally, BytesOf returns 0.
+func BytesOf(history int) int {
+	if history/4 < minBytes {
+		return 0
+	}
+	return min(history/4, maxBytes)
+}
+
+// Config configures a Tally.
+type Config struct {
+	Node  string
+	Bytes int              // maximum total size of all sums, in bytes
+	Now   func() time.Time // clock
+}
+
+// Tally keeps the sums of the past day. A Tally is safe for concurrent use.
+type Tally struct {
+	config  Config
+	changed chan struct{} // signals unsaved changes; capacity 1, so a second signal is dropped
+
+	mu    sync.Mutex
+	began time.Time // time from which the sums are complete
+	hours []hour    // oldest first
+}
+
+// hour contains the sums of the start-ups that ended in one hour.
+type hour struct {
+	start time.Time // full hour in UTC
+	sums  *Sums
+}
+
+// New returns an empty Tally.
+func New(config Config) *Tally {
+	return &Tally{config: config, changed: make(chan struct{}, 1), began: config.Now()}
+}
+
+// Add adds a settled start-up. Add takes a fraction of a millisecond and never waits for I/O.
+func (t *Tally) Add(startUp timeline.Timeline) {
+	if startUp.State == timeline.StateStarting || startUp.Reconstructed {
+		return
+	}
+	record := api.NewRecord(startUp)
+	t.mu.Lock()
+	now := t.config.Now()
+	t.forget(now)
+	if i := t.hourAt(record.SettledAt.Time, now); i >= 0 {
+		t.limit(i)
+		t.hours[i].sums.Add(record)
+		t.compact()
+	}
+	t.mu.Unlock()
+	t.signal()
+}
+
+// hourAt returns the index of an hour, and adds the hour if it is absent. If the hour is too old, hourAt returns -1. A
+// time in the future belongs to the current hour.
+func (t *Tally) hourAt(at, now time.Time) int {
+	if at.After(now) {
+		at = now
+	}
+	start := at.UTC().Truncate(time.Hour)
+	if start.Before(oldest(now)) {
+		return -1
+	}
+	i := len(t.hours)
+	for i > 0 && t.hours[i-1].start.After(start) {
+		i--
+	}
+	if i > 0 && t.hours[i-1].start.Equal(start) {
+		return i - 1
+	}
+	t.hours = append(t.hours, hour{})
+	copy(t.hours[i+1:], t.hours[i:])
+	t.hours[i] = hour{start, newHour(t.config.Node)}
+	return i
+}
+
+func oldest(now time.Time) time.Time { return now.UTC().Add(-Kept).Truncate(time.Hour) }
+
+// forget removes the hours that are too old.
+func (t *Tally) forget(now time.Time) {
+	for len(t.hours) > 0 && t.hours[0].start.Before(oldest(now)) {
+		t.hours[0] = hour{}
+		t.hours = t.hours[1:]
+	}
+}
+
+// limit sets the maximum size of an hour to the free memory.
+func (t *Tally) limit(i int) {
+	sums := t.hours[i].sums
+	sums.limit = t.config.Bytes - t.size() + sums.bytes
+}
+
+// compact makes room if less than a quarter of the memory is free. compact combines the entries of the oldest hours, so
+// that the latest hours keep their names. If this is not enough, compact removes the oldest hours. The latest hour
+// loses its names only if it exceeds the whole memory.
+func (t *Tally) compact() {
+	most := t.config.Bytes * 3 / 4
+	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {
+		t.hours[i].sums.fold()
+	}
+	for len(t.hours) > 1 && t.size() > most {
+		t.began = t.hours[1].start
+		t.hours[0] = hour{}
+		t.hours = t.hours[1:]
+	}
+	if t.size() > t.config.Bytes {
+		t.hours[0].sums.fold()
+	}
+}
+
+func (t *Tally) size() (bytes int) {
+	for _, h := range t.hours {
+		bytes += h.sums.bytes
+	}
+	return bytes
+}
+
+// Bytes returns the estimated memory of the sums, in bytes.
+func (t *Tally) Bytes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size()
+}
+
+// Report returns the sums of the hours that contain the time since or a later time, together with the start-ups in
+// progress. If since is zero, Report returns all sums.
+func (t *Tally) Report(since time.Time, inProgress []api.Record) api.ReportRecord {
+	now := t.config.Now()
+	from := oldest(now)
+	if first := since.UTC().Truncate(time.Hour); first.After(from) {
+		from = first
+	}
+	sums := NewSums(t.config.Node)
+	t.mu.Lock()
+	for _, h := range t.hours {
+		if !h.start.Before(from) {
+			sums.Merge(h.sums)
+		}
+	}
+	if t.began.After(from) {
+		from = t.began
+	}
+	t.mu.Unlock()
+	for _, record := range inProgress {
+		sums.Add(record)
+	}
+	report := sums.Record()
+	report.At, report.Since = api.InstantOf(now), api.InstantOf(from)
+	report.Totals.At = report.At
+	return report
+}

@@ -1,0 +1,114 @@
+package api
+
+import "github.com/podlapse/podlapse/pkg/timeline"
+
+// ReportRecord is one page of a node's sums for the report about the fleet. The sums cover the start-ups that ended
+// since a full hour, and the start-ups in progress.
+type ReportRecord struct {
+	Node string  `json:"node"`
+	At   Instant `json:"at"`
+	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent.
+	Since Instant `json:"since"`
+	// Totals contains the totals of the node, without the histograms of durations. Totals has no namespaces, so only
+	// the first page of a request without a namespace contains Totals.
+	Totals *TotalsRecord `json:"totals,omitempty"`
+	// Items contains the workloads and the images, sorted by kind, namespace and name.
+	Items     []ReportItem `json:"items"`
+	Continue  string       `json:"continue,omitempty"`
+	Remaining int          `json:"remaining,omitempty"`
+}
+
+// ReportKind is the kind of a ReportItem.
+type ReportKind string
+
+// The kinds of items.
+const (
+	ReportImage    ReportKind = "image"
+	ReportWorkload ReportKind = "workload"
+)
+
+// ReportItem contains the sums of one workload, or of one image in one namespace.
+type ReportItem struct {
+	Kind      ReportKind `json:"kind"`
+	Namespace string     `json:"namespace,omitempty"`
+	// Owner is the controller of the workload's pods. The pods of a namespace that have no controller share one item
+	// without an owner.
+	Owner    OwnerRecord `json:"owner,omitzero"`
+	Image    string      `json:"image,omitempty"`
+	Registry string      `json:"registry,omitempty"` // registry of the image
+	// Other is true if the item combines all items of its kind that exceed the agent's limits. The item has no
+	// namespace and no name.
+	Other bool `json:"other,omitempty"`
+	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of
+	// start-ups among them that did not succeed: the pod failed or was deleted, or the agent gave up.
+	StartUps   int `json:"start_ups"`
+	Failures   int `json:"failures"`
+	InProgress int `json:"in_progress"`
+	// Total is the total duration of the workload's start-ups, including the time so far of start-ups in progress.
+	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed.
+	// These start-ups lack later phases, so they are not suitable for comparisons. Causes divides both values by cause.
+	Total      Seconds       `json:"seconds"`
+	Unfinished Seconds       `json:"unfinished_seconds"`
+	Causes     []CauseTotals `json:"causes"`
+	Pulls      PullTotals    `json:"pulls"`
+}
+
+// CauseTotals contains the total duration of the phases that have the same cause.
+type CauseTotals struct {
+	Cause      timeline.Cause `json:"cause"`
+	Length     Seconds        `json:"seconds"`
+	Unfinished Seconds        `json:"unfinished_seconds"`
+}
+
+// PullTotals contains the totals of pulls. The fields have the same meaning as in RegistryTotals.
+type PullTotals struct {
+	Pulls      int         `json:"pulls"`
+	Length     Seconds     `json:"seconds"`
+	Bytes      int64       `json:"bytes"`
+	Sized      SizedTotals `json:"sized"`
+	Failures   int         `json:"failures"`
+	InProgress int         `json:"in_progress"`
+}
+
+// Add adds other totals.
+func (p *PullTotals) Add(other PullTotals) {
+	p.Pulls += other.Pulls
+	p.Length += other.Length
+	p.Bytes += other.Bytes
+	p.Sized.Add(other.Sized)
+	p.Failures += other.Failures
+	p.InProgress += other.InProgress
+}
+
+// Add adds other totals.
+func (s *SizedTotals) Add(other SizedTotals) {
+	s.Pulls += other.Pulls
+	s.Length += other.Length
+	s.Bytes += other.Bytes
+	s.Unpack += other.Unpack
+}
+
+// Add adds the sums of another item. Add keeps the kind and the names of the item.
+func (i *ReportItem) Add(other ReportItem) {
+	i.StartUps += other.StartUps
+	i.Failures += other.Failures
+	i.InProgress += other.InProgress
+	i.Total += other.Total
+	i.Unfinished += other.Unfinished
+	for _, cause := range other.Causes {
+		i.AddCause(cause)
+	}
+	i.Pulls.Add(other.Pulls)
+}
+
+// AddCause adds the duration of one cause.
+func (i *ReportItem) AddCause(cause CauseTotals) {
+	for k := range i.Causes {
+		if i.Causes[k].Cause == cause.Cause {
+			i.Causes[k].Length += cause.Length
+			i.Causes[k].Unfinished += cause.Unfinished
+			return
+		}
+	}
+	i.Causes = append(i.Causes, cause)
+}
