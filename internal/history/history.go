@@ -17,7 +17,8 @@ import (
 // Config configures a History.
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
-	Bytes      int                   // maximum total size of all entries (Entry.size)
+	Bytes      int                   // maximum total size of all entries (Entry.size), and of the data in Beside
+	Beside     func() int            // size of other data with the same limit, in bytes; nil for no other data
 	Now        func() time.Time      // clock for the time of a pod's deletion
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger
@@ -60,7 +61,23 @@ func (h *History) Add(t timeline.Timeline) {
 	defer h.mu.Unlock()
 	h.entries = append(h.entries, entry)
 	h.bytes += entry.size()
-	for len(h.entries) > h.config.Pods || h.bytes > h.config.Bytes {
+	h.trim()
+}
+
+// Trim removes the oldest entries until all data is within the limits. The caller must call Trim after the data in
+// Config.Beside has grown.
+func (h *History) Trim() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.trim()
+}
+
+func (h *History) trim() {
+	most := h.config.Bytes
+	if h.config.Beside != nil {
+		most -= h.config.Beside()
+	}
+	for len(h.entries) > 0 && (len(h.entries) > h.config.Pods || h.bytes > most) {
 		h.bytes -= h.entries[0].size()
 		h.entries[0] = nil
 		h.entries = h.entries[1:]

@@ -86,6 +86,28 @@ func TestOldestPodsAreEvicted(t *testing.T) {
 	}
 }
 
+// TestOtherDataShrinksHistory checks that the history and the data beside it stay within one limit.
+func TestOtherDataShrinksHistory(t *testing.T) {
+	h := history(100, 64<<10)
+	beside := 0
+	h.config.Beside = func() int { return beside }
+	for n := range 50 {
+		h.Add(startuptest.New(n))
+	}
+	before := h.Stats()
+	beside = 48 << 10
+	h.Trim()
+	after := h.Stats()
+	if before.Bytes <= 16<<10 || after.Bytes > 16<<10 || after.Pods == 0 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	beside = 1 << 20
+	h.Trim()
+	if got := h.Stats(); got.Pods != 0 || got.Bytes != 0 {
+		t.Errorf("without room: %+v", got)
+	}
+}
+
 // TestMemoryEstimateMatchesHeap compares the estimated size with the growth of the heap.
 func TestMemoryEstimateMatchesHeap(t *testing.T) {
 	const pods = 500

@@ -16,6 +16,9 @@ const (
 	fileName    = "state.jsonl"
 	badSuffix   = ".bad"
 	pendingGlob = ".state.jsonl*"
+
+	sumsName        = "sums.json"
+	pendingSumsGlob = ".sums.json*"
 )
 
 // maxFile is the maximum size of the file in bytes. The largest start-up seen so far requires about 30 KiB.
@@ -42,15 +45,17 @@ func openDir(path string) (dir, error) {
 // removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
 	// A file that remains is harmless and only uses space.
-	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob))
-	for _, leftover := range leftovers {
-		_ = os.Remove(leftover)
+	for _, glob := range []string{pendingGlob, pendingSumsGlob} {
+		leftovers, _ := filepath.Glob(filepath.Join(d.path, glob))
+		for _, leftover := range leftovers {
+			_ = os.Remove(leftover)
+		}
 	}
 }
 
 // load reads the file of the previous agent. load renames an unusable file, and returns no content for it.
 func (d dir) load(node string, logger *zap.Logger) Contents {
-	text, err := d.read()
+	text, err := readFile(d.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Contents{}
 	}
@@ -72,16 +77,16 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	return Contents{}
 }
 
-// read opens only a regular file, because opening a pipe would block forever.
-func (d dir) read() ([]byte, error) {
-	info, err := os.Lstat(d.file())
+// readFile opens only a regular file, because opening a pipe would block forever.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("the path is not a regular file (%s)", info.Mode())
 	}
-	file, err := os.Open(d.file())
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,7 @@ type Keeper struct {
 // Dir is a directory that is ready for the state file, with the state of the previous agent.
 type Dir struct {
 	Contents
+	dir    dir
 	file   file
 	locked io.Closer
 }
@@ -91,7 +92,7 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 		return nil, err
 	}
 	d.removeInterrupted()
-	return &Dir{d.load(node, logger), file{d.file(), d.replace, d.append}, locked}, nil
+	return &Dir{d.load(node, logger), d, file{d.file(), d.replace, d.append}, locked}, nil
 }
 
 // Close releases the directory for another agent. The Keeper must have stopped.

@@ -51,12 +51,15 @@ func (d dir) append(lines [][]byte, size int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the
-// older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before the
-// rename is on the disk, the older file remains. So a power failure has the same effect as a kill of the agent before
-// the save.
-func (d dir) replace(lines [][]byte) error {
-	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
+// replace atomically replaces the content of the state file with the lines.
+func (d dir) replace(lines [][]byte) error { return d.replaceFile(d.file(), lines) }
+
+// replaceFile atomically replaces the content of a file in the directory. If the agent is killed at any time, either
+// the older or the newer file exists. replaceFile writes the lines to the disk before the rename. If the power fails
+// before the rename is on the disk, the older file remains. So a power failure has the same effect as a kill of the
+// agent before the save.
+func (d dir) replaceFile(path string, lines [][]byte) error {
+	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err

@@ -13,3 +13,5 @@ func (d dir) lock() (io.Closer, error) { return nil, errUnixOnly }
 func (d dir) append([][]byte, int64) error { return errUnixOnly }
 
 func (d dir) replace([][]byte) error { return errUnixOnly }
+
+func (d dir) replaceFile(string, [][]byte) error { return errUnixOnly }

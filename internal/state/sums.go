@@ -1,0 +1,33 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// The sums for the report about the fleet have their own file, because the agent saves them less often than start-ups
+// in progress, and because the loss of the sums must not cause the loss of a start-up.
+
+// Sums returns the content of the file with the sums of the previous agent. Without a file, the result is nil.
+func (d *Dir) Sums() ([]byte, error) {
+	text, err := readFile(d.dir.sums())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the file with the sums: %w", err)
+	}
+	return text, nil
+}
+
+// SaveSums atomically replaces the file with the sums.
+func (d *Dir) SaveSums(text []byte) error {
+	if err := d.dir.replaceFile(d.dir.sums(), [][]byte{text}); err != nil {
+		return fmt.Errorf("write the file with the sums: %w", err)
+	}
+	return nil
+}
+
+func (d dir) sums() string { return filepath.Join(d.path, sumsName) }
