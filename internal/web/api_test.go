@@ -18,6 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -31,8 +32,16 @@ func (f *fake) api() API {
 	registry := prometheus.NewRegistry()
 	kept := history.New(history.Config{Pods: 1000, Bytes: 16 << 20, Now: now, Registerer: registry,
 		Logger: zap.NewNop()})
+	sums := tally.New(tally.Config{Node: "node-1", Bytes: 4 << 20, Now: now})
 	for _, t := range f.gone {
 		kept.Add(t)
+		sums.Add(t)
+	}
+	for _, t := range f.timelines {
+		sums.Add(t)
+	}
+	if f.noTally {
+		sums = nil
 	}
 	return API{
 		Node: "node-1", Agent: api.AgentRecord{Version: "v1", Revision: "abc",
@@ -45,6 +54,7 @@ func (f *fake) api() API {
 			Now:   now, Registerer: registry, Logger: zap.NewNop(),
 		}),
 		Objects: f.objects, NodeStartUp: f.nodeStartUp,
+		Tally: sums,
 	}
 }
 
@@ -70,6 +80,9 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/evidence?x=1":                  "has no parameters",
 		"/api/v1/totals?x=1":                    "must be one of namespace, since, until",
 		"/api/v1/totals?until=yesterday":        "until: invalid value \"yesterday\": must be a time",
+		"/api/v1/report?until=1h":               "must be one of continue, limit, namespace, since",
+		"/api/v1/report?continue=e30":           "unset to start with the first item", // the token of {}
+		"/api/v1/report?limit=501":              "must be 1 to 500",
 		"/api/v1/pulls?state=x":                 "must be one of limit, namespace, registry",
 		"/api/v1/pulls?limit=1000":              "must be 1 to 500",
 		"/api/v1/stream?gone=true":              "must be one of labelSelector, last_event_id",

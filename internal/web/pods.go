@@ -110,11 +110,15 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Name == "" {
-		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous response, or "+
-			"unset to start with the first item", token))
+		badRequest(w, badToken(token))
 		return nil, false
 	}
 	return &p, true
+}
+
+func badToken(token string) string {
+	return fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous response, or "+
+		"unset to start with the first item", token)
 }
 
 func (a readAPI) get(w http.ResponseWriter, r *http.Request) {

@@ -11,18 +11,20 @@ import (
 	"github.com/podlapse/podlapse/docs"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// API holds the data sources of the read API, except the timelines and the pulls. Only the fields
-// Objects and NodeStartUp are optional.
+// API holds the data sources of the read API, except the timelines and the pulls. Only the fields Objects, Tally and
+// NodeStartUp are optional.
 type API struct {
 	Node    string
 	Agent   api.AgentRecord
 	Now     func() time.Time
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	History *history.History
+	Tally   *tally.Tally // nil if the agent keeps no sums for the report
 	Live    *live.Hub
 	// Objects writes a PodList with the cached pod objects for which the function "want" returns true. The argument
 	// "labels" has the format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
@@ -53,6 +55,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.Handle("/api/v1/pulls", expensive(a.pulls))
 	mux.Handle("/api/v1/registries", expensive(a.registries))
 	mux.Handle("/api/v1/totals", expensive(a.totals))
+	mux.Handle("/api/v1/report", expensive(a.report))
 	mux.Handle("/api/v1/evidence", expensive(a.evidence))
 	mux.Handle("/api/v1/objects/pods", expensive(a.objects))
 	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed, because the server sends each change immediately

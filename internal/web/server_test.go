@@ -37,6 +37,7 @@ type fake struct {
 	objects   func(w io.Writer, want func(namespace, name, labels string) bool) error
 	err       error
 	statuses  []health.Status
+	noTally   bool
 	// The function nodeStartUp is nil if the agent does not follow the start-up of its node.
 	nodeStartUp func() (api.NodeStartUpRecord, bool)
 }

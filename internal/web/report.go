@@ -1,0 +1,99 @@
+package web
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/tally"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The method "report" serves the sums of the past hours, and of the start-ups in progress.
+func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "limit", "continue")
+	if !ok {
+		return
+	}
+	limit, ok := limitOf(w, r)
+	if !ok {
+		return
+	}
+	after, ok := itemAfter(w, r)
+	if !ok {
+		return
+	}
+	if a.API.Tally == nil {
+		writeError(w, http.StatusNotFound, "not_found", "the agent keeps no sums for the report: start the agent with "+
+			"--history-limit=4MiB")
+		return
+	}
+	timelines, ok := ask(a, w, r, a.Timelines)
+	if !ok {
+		return
+	}
+	var inProgress []api.Record
+	for _, t := range timelines {
+		if t.State == timeline.StateStarting {
+			inProgress = append(inProgress, api.NewRecord(t))
+		}
+	}
+	report := a.API.Tally.Report(f.Since, inProgress)
+	if after != nil || len(f.Namespaces) > 0 {
+		report.Totals = nil
+	}
+	report.Items = slices.DeleteFunc(report.Items, func(item api.ReportItem) bool {
+		return !f.MatchesName(filter.Key{Namespace: item.Namespace}) ||
+			after != nil && tally.Compare(item, after.item()) <= 0
+	})
+	if report.Remaining = len(report.Items) - limit; report.Remaining > 0 {
+		report.Items = report.Items[:limit]
+		report.Continue = placeOf(report.Items[limit-1]).token()
+	}
+	report.Remaining = max(report.Remaining, 0)
+	a.answer(w, r, report)
+}
+
+// itemPlace is the place of an item in the response of the report. The order is tally.Compare.
+type itemPlace struct {
+	Kind      api.ReportKind `json:"k"`
+	Namespace string         `json:"n"`
+	OwnerKind string         `json:"o"`
+	Name      string         `json:"p"`
+}
+
+func placeOf(i api.ReportItem) itemPlace {
+	return itemPlace{i.Kind, i.Namespace, i.Owner.Kind, cmp.Or(i.Owner.Name, i.Image)}
+}
+
+// The method "item" returns an item with this place.
+func (p itemPlace) item() api.ReportItem {
+	return api.ReportItem{Kind: p.Kind, Namespace: p.Namespace, Owner: api.OwnerRecord{Kind: p.OwnerKind, Name: p.Name}}
+}
+
+func (p itemPlace) token() string {
+	text, _ := json.Marshal(p) // encoding strings never fails
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// itemAfter parses the continue token of the report. Without a token, the result is nil.
+func itemAfter(w http.ResponseWriter, r *http.Request) (*itemPlace, bool) {
+	token := r.URL.Query().Get("continue")
+	if token == "" {
+		return nil, true
+	}
+	var p itemPlace
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || p.Kind == "" {
+		badRequest(w, badToken(token))
+		return nil, false
+	}
+	return &p, true
+}
