@@ -9,6 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -21,6 +22,7 @@ const historyPods = 1000
 type served struct {
 	startedAt api.Instant
 	history   *history.History
+	tally     *tally.Tally // nil if the history is off or too small
 	live      *live.Hub
 	pulls     livePullsFunc
 	// The field writePods is nil if the agent keeps no pod objects: see web.API.
@@ -32,10 +34,14 @@ type served struct {
 // newServed creates the parts that keep data for the read API. The caller must set served.pulls and served.writePods
 // before any component runs.
 func newServed(d deps, k *core) *served {
-	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
-		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
-		Registerer: d.registry, Logger: d.logger.Named("history"),
-	})}
+	s := &served{startedAt: api.InstantOf(time.Now())}
+	kept := history.Config{Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
+		Registerer: d.registry, Logger: d.logger.Named("history")}
+	if bytes := tally.BytesOf(d.config.historyBytes); bytes > 0 {
+		s.tally = tally.New(tally.Config{Node: d.config.nodeName, Bytes: bytes, Now: time.Now})
+		kept.Beside = s.tally.Bytes
+	}
+	s.history = history.New(kept)
 	s.live = live.New(live.Config{
 		Some: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 			some, err := k.some(ctx, uids)
@@ -47,6 +53,12 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
+// The method "settled" adds a start-up to the sums for the report. The sums and the history have one common limit.
+func (s *served) settled(t timeline.Timeline) {
+	s.tally.Add(t)
+	s.history.Trim()
+}
+
 // The history must contain a deleted pod before the stream reports the deletion.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
@@ -55,9 +67,9 @@ func (s *served) forgotten(t timeline.Timeline) {
 
 func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
 	return web.API{
-		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Live: s.live, Objects: s.writePods,
-		NodeStartUp: s.nodeStartUp,
-		Agent:       api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
+		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Tally: s.tally, Live: s.live,
+		Objects: s.writePods, NodeStartUp: s.nodeStartUp,
+		Agent:   api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
 	}
 }
 

@@ -78,8 +78,8 @@ func TestAgentServesItsAPI(t *testing.T) {
 	if _, err := api.Pod(ctx, "shop", "none"); err == nil || !strings.Contains(err.Error(), "no pod shop/none") {
 		t.Errorf("%v", err)
 	}
-	for _, path := range []string{"/api/v1/pulls", "/api/v1/registries", "/api/v1/totals", "/api/v1/evidence",
-		"/api/v1/pods/shop/web-0/trace", "/api/v1/openapi.json"} {
+	for _, path := range []string{"/api/v1/pulls", "/api/v1/registries", "/api/v1/totals", "/api/v1/report",
+		"/api/v1/evidence", "/api/v1/pods/shop/web-0/trace", "/api/v1/openapi.json"} {
 		if status, body := agent.get(path); status != http.StatusOK || !json.Valid([]byte(body)) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}

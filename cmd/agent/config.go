@@ -122,9 +122,10 @@ func (c *config) reportTable() flags.Table {
 				"node"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for the start-ups of deleted pods, 0 to 64MiB. The API still serves these " +
-				"start-ups. One start-up takes about 2 KiB. The agent keeps at most the latest 1000 deleted pods. " +
-				"0: the agent keeps no deleted pods", Set: c.setHistoryLimit,
+			Help: "maximum memory for the start-ups of deleted pods and for the sums of the past day, " +
+				"0 to 64MiB. The API still serves these start-ups. One start-up takes about 2 KiB. The agent keeps " +
+				"at most the latest 1000 deleted pods. The sums take at most a quarter of the memory. 0: the agent " +
+				"keeps neither deleted pods nor sums", Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+

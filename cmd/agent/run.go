@@ -61,6 +61,10 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		return err
 	}
 	shown := newServed(d, k)
+	if shown.tally != nil {
+		kept.restoreSums(d, shown.tally)
+		out.settledSinks = append(out.settledSinks, shown.settled)
+	}
 	onNode := newOwnNode(d, k, out.nodeStarted)
 	shown.nodeStartUp = onNode.record()
 	added := startFeatures(d, k)
@@ -85,7 +89,8 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 
 	components := slices.Concat(
 		[]component{{"web", stageRest, server.Run}, {"stream", stageRest, shown.live.Run}},
-		kept.components(), out.components(), k.components(), from.components(), onNode.components(),
+		kept.components(), kept.sumsComponents(d, shown.tally), out.components(), k.components(), from.components(),
+		onNode.components(),
 		[]component{{"clock", stageSources, func(ctx context.Context) error { return api.clock.Run(ctx, k.observe) }}},
 		addedComponents,
 	)

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -95,4 +99,29 @@ func (s savedState) known() []string {
 		}
 	}
 	return known
+}
+
+// restoreSums adds the sums of the previous agent. Unusable sums are lost, because the next save replaces them.
+func (s savedState) restoreSums(d deps, sums *tally.Tally) {
+	if s.dir == nil {
+		return
+	}
+	text, err := s.dir.Sums()
+	if err == nil && text != nil {
+		err = sums.Restore(text)
+	}
+	if err != nil {
+		d.logger.Named(partState).Warn("cannot use the saved sums: the report lacks the start-ups before this agent",
+			zap.Error(err))
+	}
+}
+
+// sumsComponents returns the component that saves the sums. Without --state-dir or without sums, the result is empty.
+func (s savedState) sumsComponents(d deps, sums *tally.Tally) []component {
+	if s.dir == nil || sums == nil {
+		return nil
+	}
+	return []component{{"sums", stageRest, func(ctx context.Context) error {
+		return sums.Run(ctx, s.dir.SaveSums, d.logger.Named(partState))
+	}}}
 }
