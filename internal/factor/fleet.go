@@ -17,6 +17,7 @@ const (
 // Fleet contains the totals of all nodes. The memory of a Fleet grows with the number of nodes and their registries,
 // but not with the number of start-ups.
 type Fleet struct {
+	period     string // the time window in texts, for example "the past hour"
 	nodes      map[string]*nodeSums
 	registries map[string]*registrySums
 }
@@ -47,9 +48,12 @@ func (p *pullSums) without(q pullSums) pullSums {
 	return pullSums{p.seconds - q.seconds, p.pulls - q.pulls, p.bytes - q.bytes}
 }
 
-// NewFleet returns an empty fleet.
-func NewFleet() *Fleet {
-	return &Fleet{nodes: map[string]*nodeSums{}, registries: map[string]*registrySums{}}
+// NewFleet returns an empty fleet for the window of the factors (Window).
+func NewFleet() *Fleet { return NewFleetOver("the past hour") }
+
+// NewFleetOver returns an empty fleet for another time window. The argument "period" names the window in texts.
+func NewFleetOver(period string) *Fleet {
+	return &Fleet{period: period, nodes: map[string]*nodeSums{}, registries: map[string]*registrySums{}}
 }
 
 func (f *Fleet) node(name string) *nodeSums {

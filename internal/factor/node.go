@@ -141,9 +141,9 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 		result.Why = "a single node has no other nodes to compare with"
 	case !worked && len(result.Merged) > 0:
 	case !worked:
-		result.Why = "no start-up ended in the past hour"
+		result.Why = "no start-up ended in " + f.period
 	default:
-		result.Why = "the other nodes did too little of the same work in the past hour"
+		result.Why = "the other nodes did too little of the same work in " + f.period
 	}
 	if len(result.Merged) > 0 {
 		text := "the evidence does not separate " + strings.Join(result.Merged, ", ")

@@ -54,6 +54,7 @@ type Registry struct {
 	// Factor is the time of the registry's sized pulls, divided by the expected time for the same number of bytes. If
 	// no comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
+	Lost   time.Duration // observed time minus expected time of all compared pulls; 0 without a factor
 	Why    string
 }
 
@@ -105,8 +106,9 @@ func (f *Fleet) Registries() []Registry {
 			result.Why = "several registries with few pulls"
 		case expected[name] > 0:
 			result.Factor = new(observed[name] / expected[name])
+			result.Lost = time.Duration((observed[name] - expected[name]) * float64(time.Second))
 		case result.Pulls == 0:
-			result.Why = "no measured download in the past hour"
+			result.Why = "no measured download in " + f.period
 		case r.sized == 0:
 			result.Why = "the bytes of all pulls are unknown or incomplete"
 		default:
