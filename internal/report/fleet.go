@@ -1,0 +1,121 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Fleet adds up the sums of all nodes. The memory of a Fleet grows with the number of nodes and their workloads, but
+// not with the number of start-ups.
+type Fleet struct {
+	since, until time.Time
+	factors      *factor.Fleet
+	nodes        map[string]*sum // start-ups of each node
+	workloads    map[string]*sum // start-ups of each workload, by its name
+	cells        map[cell]*sum   // start-ups of each workload on each node
+	images       map[string]*imageSum
+	all          sum
+	pulls        api.PullTotals
+	late         int // number of nodes whose sums begin later than the report
+}
+
+// cell is one workload on one node.
+type cell struct{ node, workload string }
+
+// sum contains the totals of some start-ups.
+type sum struct {
+	startUps, failures, inProgress int // the number startUps excludes start-ups in progress
+	seconds                        float64
+	causes                         map[timeline.Cause]float64
+	other                          bool // the start-ups belong to several workloads
+	// finished contains the seconds of the successful start-ups by cause. Other start-ups lack later phases. So they
+	// would make the expected time too short.
+	finished map[timeline.Cause]float64
+}
+
+// count returns the number of all start-ups, also of the start-ups in progress.
+func (s *sum) count() int { return s.startUps + s.inProgress }
+
+// successes returns the number of successful start-ups.
+func (s *sum) successes() int { return s.startUps - s.failures }
+
+func (s *sum) add(item api.ReportItem) {
+	s.startUps += item.StartUps
+	s.failures += item.Failures
+	s.inProgress += item.InProgress
+	s.seconds += item.Total.Duration().Seconds()
+	if s.causes == nil {
+		s.causes, s.finished = map[timeline.Cause]float64{}, map[timeline.Cause]float64{}
+	}
+	for _, c := range item.Causes {
+		s.causes[c.Cause] += c.Length.Duration().Seconds()
+		s.finished[c.Cause] += (c.Length - c.Unfinished).Duration().Seconds()
+	}
+}
+
+// imageSum contains the totals of the pulls of one image.
+type imageSum struct {
+	api.PullTotals
+	other bool // the pulls belong to several images
+}
+
+// NewFleet returns an empty fleet for a report about the time between since and until.
+func NewFleet(since, until time.Time) *Fleet {
+	return &Fleet{since: since, until: until, factors: factor.NewFleetOver("this time"), nodes: map[string]*sum{},
+		workloads: map[string]*sum{}, cells: map[cell]*sum{}, images: map[string]*imageSum{}}
+}
+
+// Add adds the sums of a node. The caller must add each node only once.
+func (f *Fleet) Add(node string, sums api.ReportRecord) {
+	if sums.Totals != nil {
+		f.factors.Add(node, *sums.Totals)
+	}
+	if sums.Since.After(f.since) {
+		f.late++
+	}
+	entry(f.nodes, node) // a node without start-ups is part of the fleet
+	for _, item := range sums.Items {
+		switch item.Kind {
+		case api.ReportWorkload:
+			name := workloadName(item)
+			for _, s := range []*sum{&f.all, entry(f.nodes, node), entry(f.workloads, name),
+				entry(f.cells, cell{node, name})} {
+				s.add(item)
+			}
+			f.workloads[name].other = item.Other
+		case api.ReportImage:
+			image := f.images[item.Image]
+			if image == nil {
+				image = &imageSum{other: item.Other}
+				f.images[item.Image] = image
+			}
+			image.Add(item.Pulls)
+			f.pulls.Add(item.Pulls)
+		}
+	}
+}
+
+func entry[K comparable](sums map[K]*sum, key K) *sum {
+	s := sums[key]
+	if s == nil {
+		s = &sum{}
+		sums[key] = s
+	}
+	return s
+}
+
+// workloadName returns the name of a workload in the form of the command explain, for example "deployment shop/web".
+func workloadName(item api.ReportItem) string {
+	switch {
+	case item.Other:
+		return "other workloads"
+	case item.Owner.Name == "":
+		return "pods without a controller in " + item.Namespace
+	}
+	return strings.ToLower(cmp.Or(item.Owner.Kind, "workload")) + " " + item.Namespace + "/" + item.Owner.Name
+}

@@ -1,0 +1,33 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed report.html
+var pageText string
+
+// HTML returns the report as one HTML file. The file has no scripts, and loads nothing. The template escapes all names.
+// The function clean removes unsuitable characters from texts.
+func HTML(r Report, clean func(string) string) (string, error) {
+	page, err := template.New("report").Funcs(template.FuncMap{"clean": clean, "length": length, "factor": factorText}).
+		Parse(pageText)
+	if err != nil {
+		return "", fmt.Errorf("read the template of the report: %w", err)
+	}
+	var out strings.Builder
+	if err := page.Execute(&out, &r); err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	return out.String(), nil
+}
+
+func factorText(factor *float64) string {
+	if factor == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *factor)
+}

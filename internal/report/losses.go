@@ -1,0 +1,162 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// leastSeconds is the minimum lost time of one workload on one node, in seconds. It excludes errors of floating-point
+// sums.
+const leastSeconds = 1e-6
+
+// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. Both maps contain the same
+// time. Causes for which a workload is faster than the others do not reduce the lost time.
+type losses struct {
+	byCause    map[timeline.Cause]*loss
+	byWorkload map[string]*loss
+}
+
+// loss contains the lost seconds of one cause or one workload.
+type loss struct {
+	seconds float64
+	base    float64 // seconds without the lost seconds
+	parts   map[string]float64
+}
+
+func (l *loss) add(part string, lost float64) {
+	if l.parts == nil {
+		l.parts = map[string]float64{}
+	}
+	l.seconds += lost
+	l.parts[part] += lost
+}
+
+// most returns the part with the most lost seconds.
+func (l *loss) most() (part string, seconds float64) {
+	for _, name := range slices.Sorted(maps.Keys(l.parts)) {
+		if l.parts[name] > seconds {
+			part, seconds = name, l.parts[name]
+		}
+	}
+	return part, seconds
+}
+
+func (f *Fleet) losses() losses {
+	result := losses{map[timeline.Cause]*loss{}, map[string]*loss{}}
+	causes := slices.Sorted(maps.Keys(f.all.causes))
+	for _, c := range f.sortedCells() {
+		expected := f.expected(c)
+		if expected == nil {
+			continue
+		}
+		s := f.cells[c]
+		workload := result.byWorkload[c.workload]
+		if workload == nil {
+			workload = &loss{}
+			result.byWorkload[c.workload] = workload
+		}
+		unfinished := float64(s.count()-s.successes()) / float64(max(s.count(), 1))
+		for _, cause := range causes {
+			observed, should := s.causes[cause], expected(cause)
+			if observed <= should+leastSeconds {
+				// Start-ups that did not finish would need more time for later phases.
+				workload.base += max(observed, should*unfinished)
+				continue
+			}
+			workload.base += should
+			workload.add(string(cause), observed-should)
+			if result.byCause[cause] == nil {
+				result.byCause[cause] = &loss{}
+			}
+			result.byCause[cause].add(c.workload+" on node "+c.node, observed-should)
+		}
+	}
+	return result
+}
+
+// expected returns the seconds that a workload's start-ups on a node would spend on a cause if they were like the
+// successful start-ups of other workloads on other nodes. So neither a slow node nor a slow workload hides itself. With
+// too few of these start-ups, expected uses all other workloads, or all other nodes. If no comparison is possible, the
+// result is nil.
+func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
+	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
+	for _, others := range []struct{ without, with []*sum }{
+		{[]*sum{node, workload}, []*sum{both}}, {[]*sum{workload}, nil}, {[]*sum{node}, nil},
+	} {
+		count := f.all.successes()
+		for _, s := range others.without {
+			count -= s.successes()
+		}
+		for _, s := range others.with {
+			count += s.successes()
+		}
+		if count < leastOthers {
+			continue
+		}
+		return func(cause timeline.Cause) float64 {
+			seconds := f.all.finished[cause]
+			for _, s := range others.without {
+				seconds -= s.finished[cause]
+			}
+			for _, s := range others.with {
+				seconds += s.finished[cause]
+			}
+			return max(seconds, 0) / float64(count) * float64(both.count())
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) sortedCells() []cell {
+	cells := slices.Collect(maps.Keys(f.cells))
+	slices.SortFunc(cells, func(x, y cell) int {
+		return cmp.Or(cmp.Compare(x.workload, y.workload), cmp.Compare(x.node, y.node))
+	})
+	return cells
+}
+
+func (l losses) causeRows(f *Fleet) []Row {
+	var rows []Row
+	for cause, lost := range l.byCause {
+		row := Row{Name: string(cause), Lost: fromSeconds(lost.seconds), Seconds: fromSeconds(f.all.causes[cause])}
+		if row.Lost.Duration() < leastLost {
+			continue
+		}
+		row.setMost(lost)
+		row.Sentence = causeSentence(row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (f *Fleet) causeNote() string {
+	return noteOf(len(f.cells) < 2, "a single workload on a single node has nothing to compare with",
+		"no start-ups take more time than the others")
+}
+
+func (l losses) workloadRows(f *Fleet) []Row {
+	var rows []Row
+	for name, lost := range l.byWorkload {
+		s := f.workloads[name]
+		row := Row{Name: name, Lost: fromSeconds(lost.seconds), Seconds: fromSeconds(s.seconds), StartUps: s.startUps,
+			Failures: s.failures, InProgress: s.inProgress}
+		if s.other || f.all.successes()-s.successes() < leastOthers || row.Lost.Duration() < leastLost {
+			continue
+		}
+		if lost.base > 0 {
+			row.Factor = new(1 + lost.seconds/lost.base)
+		}
+		row.setMost(lost)
+		row.Sentence = workloadSentence(row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (r *Row) setMost(l *loss) {
+	part, seconds := l.most()
+	r.Most, r.MostLost = part, fromSeconds(seconds)
+}

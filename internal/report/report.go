@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+const (
+	// leastOthers is the minimum number of other start-ups or pulls for a comparison, as for the work in the node
+	// factor.
+	leastOthers = 5
+	// leastLost is the minimum lost time of a row. Smaller values are noise.
+	leastLost = 100 * time.Millisecond
+)
+
+// Report is the result for the whole fleet.
+type Report struct {
+	Since      api.Instant `json:"since"`
+	Until      api.Instant `json:"until"`
+	Summary    string      `json:"summary"` // one sentence for people; its wording can change
+	NodeCount  int         `json:"node_count"`
+	StartUps   int         `json:"start_ups"` // start-ups that ended with any result
+	Failures   int         `json:"failures"`
+	InProgress int         `json:"in_progress"`
+	Seconds    api.Seconds `json:"seconds"`      // total duration of all start-ups
+	Lost       api.Seconds `json:"lost_seconds"` // sum of the lost seconds by cause
+	Causes     Section     `json:"causes"`
+	Nodes      Section     `json:"nodes"`
+	Registries Section     `json:"registries"`
+	Images     Section     `json:"images"`
+	Workloads  Section     `json:"workloads"`
+	// Notes contains sentences about missing data.
+	Notes []string `json:"notes"`
+}
+
+// Unanswered adds a note about the agents that did not answer. The argument "nodes" contains the nodes of these agents.
+// The argument "count" is the number of these agents, also of agents without a known node.
+func (r *Report) Unanswered(nodes []string, count int) {
+	if count == 0 {
+		return
+	}
+	note := "the report lacks " + plural(count, "agent that did not answer", "agents that did not answer")
+	if len(nodes) > 0 {
+		note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
+	}
+	if more := len(nodes) - maxNamed; more > 0 {
+		note += fmt.Sprintf(" and %d more", more)
+	}
+	r.Notes = append(r.Notes, note)
+}
+
+// maxNamed is the maximum number of nodes in the note about agents that did not answer.
+const maxNamed = 20
+
+// Parts returns the sections with their headings.
+func (r *Report) Parts() []Part {
+	return []Part{{"SECONDS LOST BY CAUSE", r.Causes}, {"WORST NODES", r.Nodes}, {"WORST REGISTRIES", r.Registries},
+		{"WORST IMAGES", r.Images}, {"WORST WORKLOADS", r.Workloads}}
+}
+
+// Part is a section with its heading.
+type Part struct {
+	Heading string
+	Section
+}
+
+// Section contains the rows of one kind, the row with the most lost time first.
+type Section struct {
+	Rows []Row `json:"items"`
+	// More is the number of further rows. Note explains why the section has no rows, or why some rows are missing.
+	More int    `json:"more,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// Row is one cause, node, registry, image or workload.
+type Row struct {
+	Name string `json:"name"`
+	// Factor is the observed time divided by the expected time. Factor is nil for causes, and if no comparison is
+	// possible.
+	Factor     *float64    `json:"factor,omitempty"`
+	Lost       api.Seconds `json:"lost_seconds"`
+	Seconds    api.Seconds `json:"seconds,omitempty"` // observed time; absent for nodes and registries
+	StartUps   int         `json:"start_ups,omitempty"`
+	Failures   int         `json:"failures,omitempty"` // failed start-ups of a workload, or failed pulls
+	InProgress int         `json:"in_progress,omitempty"`
+	Pulls      int         `json:"pulls,omitempty"`
+	Bytes      int64       `json:"bytes,omitempty"`
+	// Most is the part with the most lost time: the work of a node, the cause of a workload, or the workload of a
+	// cause.
+	Most     string      `json:"most,omitempty"`
+	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
+	Sentence string      `json:"sentence"` // one sentence for people; its wording can change
+}
+
+// Report compares the nodes, registries, images and workloads. Each section has at most the given number of rows.
+func (f *Fleet) Report(rows int) Report {
+	r := Report{Since: api.InstantOf(f.since), Until: api.InstantOf(f.until), NodeCount: len(f.nodes),
+		StartUps: f.all.startUps, Failures: f.all.failures, InProgress: f.all.inProgress,
+		Seconds: fromSeconds(f.all.seconds), Notes: []string{}}
+	losses := f.losses()
+	causes := losses.causeRows(f)
+	for _, row := range causes {
+		r.Lost += row.Lost
+	}
+	r.Causes = section(causes, rows, f.causeNote())
+	r.Nodes = f.nodeSection(rows)
+	r.Registries = f.registrySection(rows)
+	r.Images = section(f.imageRows(), rows, noteOf(len(f.images) < 2, "a single image has no other images to "+
+		"compare with",
+		"no image takes more time per pull than the other images"))
+	r.Workloads = section(losses.workloadRows(f), rows, noteOf(len(f.workloads) < 2,
+		"a single workload has no other workloads to compare with",
+		"no workload takes more time per start-up than the other workloads"))
+	if f.all.count() == 0 {
+		r.Causes.Note, r.Workloads.Note = "no start-ups in this time", "no start-ups in this time"
+	}
+	if f.pulls == (api.PullTotals{}) {
+		r.Images.Note, r.Registries.Note = noPulls, noPulls
+	}
+	if f.late > 0 {
+		r.Notes = append(r.Notes, plural(f.late, "node has", "nodes have")+" sums for only a part of this time, "+
+			"because "+
+			"the agent started later or has an older version")
+	}
+	r.Summary = f.summary(r)
+	return r
+}
+
+const noPulls = "no pulls in this time"
+
+func noteOf(single bool, ifSingle, otherwise string) string {
+	if single {
+		return ifSingle
+	}
+	return otherwise
+}
+
+// section sorts the rows, and keeps the first rows. Without rows, the section has a note.
+func section(all []Row, most int, note string) Section {
+	slices.SortFunc(all, func(x, y Row) int {
+		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Failures, x.Failures), cmp.Compare(x.Name, y.Name))
+	})
+	s := Section{Rows: append([]Row{}, all[:min(most, len(all))]...), More: max(len(all)-most, 0)}
+	if len(s.Rows) == 0 {
+		s.Note = note
+	}
+	return s
+}
+
+func fromSeconds(s float64) api.Seconds { return api.Seconds(math.Round(s * float64(time.Second))) }

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+func (f *Fleet) nodeSection(most int) Section {
+	var rows []Row
+	unknown, why := 0, ""
+	for _, n := range f.factors.Nodes() {
+		if n.Factor == nil {
+			unknown++
+			why = n.Why
+			continue
+		}
+		lost := n.Lost * time.Duration(n.StartUps)
+		if lost < leastLost {
+			continue
+		}
+		row := Row{Name: n.Node, Factor: n.Factor, Lost: api.Seconds(lost), StartUps: n.StartUps}
+		if len(n.LostIn) > 0 {
+			row.Most = n.LostIn[0].Work
+			// The sum can be smaller than one part, because the node can be faster in other work.
+			row.MostLost = min(row.Lost, api.Seconds(n.LostIn[0].Lost*time.Duration(n.StartUps)))
+		}
+		row.Sentence = nodeSentence(row)
+		rows = append(rows, row)
+	}
+	return withUnknown(section(rows, most, "no node is slower than the other nodes"), unknown, why,
+		"node has no factor", "nodes have no factor")
+}
+
+func (f *Fleet) registrySection(most int) Section {
+	var rows []Row
+	unknown, why := 0, ""
+	for _, r := range f.factors.Registries() {
+		if r.Factor == nil {
+			unknown++
+			why = r.Why
+		}
+		if (r.Factor == nil || r.Lost < leastLost) && r.Failures == 0 {
+			continue
+		}
+		rows = append(rows, registryRow(r))
+	}
+	return withUnknown(section(rows, most, "no registry is slower per byte than the other registries"), unknown, why,
+		"registry has no factor", "registries have no factor")
+}
+
+func registryRow(r factor.Registry) Row {
+	row := Row{Name: r.Registry, Factor: r.Factor, Lost: api.Seconds(max(r.Lost, 0)), Pulls: r.Pulls,
+		Failures: r.Failures, InProgress: r.InProgress, Bytes: r.Bytes}
+	row.Sentence = registrySentence(row)
+	return row
+}
+
+// withUnknown adds a note about the rows without a factor. The argument "why" is the reason of one of these rows.
+func withUnknown(s Section, unknown int, why, one, many string) Section {
+	switch {
+	case unknown == 0:
+	case len(s.Rows) == 0 && unknown == 1:
+		s.Note = why
+	default:
+		s.Note = plural(unknown, one, many)
+		if why != "" {
+			s.Note += ", for example: " + why
+		}
+	}
+	return s
+}
+
+func (f *Fleet) imageRows() []Row {
+	var rows []Row
+	for _, name := range slices.Sorted(maps.Keys(f.images)) {
+		image := f.images[name]
+		others := f.pulls.Pulls - image.Pulls
+		row := Row{Name: name, Seconds: image.Length, Pulls: image.Pulls, Bytes: image.Bytes, Failures: image.Failures,
+			InProgress: image.InProgress}
+		if image.Pulls > 0 && others >= leastOthers {
+			expected := float64(image.Pulls) * (f.pulls.Length - image.Length).Duration().Seconds() / float64(others)
+			row.compare(image.Length.Duration().Seconds(), expected)
+		}
+		if image.other || row.Lost.Duration() < leastLost && image.Failures == 0 {
+			continue
+		}
+		row.Sentence = imageSentence(row, image.PullTotals, f.pulls)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// compare sets the factor and the lost time of a row. If the row is faster than the others, the lost time is 0.
+func (r *Row) compare(observed, expected float64) {
+	if expected > 0 {
+		r.Factor = new(observed / expected)
+	}
+	r.Lost = fromSeconds(max(observed-expected, 0))
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+func (f *Fleet) summary(r Report) string {
+	return fmt.Sprintf("%s to %s: %s, %s (%d failed), %d in progress. The start-ups took %s. %s of this time was lost.",
+		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
+		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
+		length(r.Seconds), length(r.Lost))
+}
+
+func causeSentence(r Row) string {
+	return fmt.Sprintf("%s: %s lost of %s; most in %s (%s)", r.Name, length(r.Lost), length(r.Seconds), r.Most,
+		length(r.MostLost))
+}
+
+func nodeSentence(r Row) string {
+	text := fmt.Sprintf("node %s: %.1f times slower than the other nodes; %s lost in %s", r.Name, *r.Factor,
+		length(r.Lost), plural(r.StartUps, "start-up", "start-ups"))
+	return text + mostText(r)
+}
+
+func registrySentence(r Row) string {
+	var parts []string
+	if r.Factor != nil && r.Lost > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f times slower per byte than the other registries", *r.Factor),
+			fmt.Sprintf("%s lost in %s of %s", length(r.Lost), plural(r.Pulls, "pull", "pulls"), size(r.Bytes)))
+	} else {
+		parts = append(parts, plural(r.Pulls, "pull", "pulls"))
+	}
+	return "registry " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls")...), "; ")
+}
+
+// imageSentence also compares the time per byte, because a large image takes longer from any registry.
+func imageSentence(r Row, image, all api.PullTotals) string {
+	parts := []string{plural(r.Pulls, "pull", "pulls")}
+	if r.Lost > 0 {
+		first := "much more time per pull than the other images"
+		if r.Factor != nil {
+			first = fmt.Sprintf("%.1f times the time per pull of the other images", *r.Factor)
+		}
+		parts = []string{first, fmt.Sprintf("%s lost in %s", length(r.Lost), parts[0])}
+	}
+	if r.Pulls > 0 && r.Bytes > 0 {
+		parts = append(parts, size(r.Bytes/int64(r.Pulls))+" per pull")
+	}
+	perByte, ofOthers := ratePerByte(image.Sized), ratePerByte(api.SizedTotals{
+		Length: all.Sized.Length - image.Sized.Length, Bytes: all.Sized.Bytes - image.Sized.Bytes})
+	if perByte > 0 && ofOthers > 0 {
+		parts[len(parts)-1] += fmt.Sprintf(", %.1f times the time per byte", perByte/ofOthers)
+	}
+	return "image " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls")...), "; ")
+}
+
+func ratePerByte(s api.SizedTotals) float64 {
+	if s.Bytes <= 0 {
+		return 0
+	}
+	return s.Length.Duration().Seconds() / float64(s.Bytes)
+}
+
+func workloadSentence(r Row) string {
+	first := "much longer than the other workloads"
+	if r.Factor != nil {
+		first = fmt.Sprintf("%.1f times the time that the others need", *r.Factor)
+	}
+	parts := []string{first, fmt.Sprintf("%s lost in %s", length(r.Lost),
+		plural(r.StartUps+r.InProgress, "start-up", "start-ups")) + mostText(r)}
+	return r.Name + ": " + strings.Join(append(parts, endings(r, "start-up", "start-ups")...), "; ")
+}
+
+func mostText(r Row) string {
+	if r.Most == "" || r.MostLost <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", most in %s (%s)", r.Most, length(r.MostLost))
+}
+
+// endings lists the numbers of failures and of start-ups or pulls in progress.
+func endings(r Row, one, many string) (parts []string) {
+	if r.Failures > 0 {
+		parts = append(parts, plural(r.Failures, one, many)+" failed")
+	}
+	if r.InProgress > 0 {
+		parts = append(parts, plural(r.InProgress, one, many)+" in progress")
+	}
+	return parts
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// length formats a duration. All durations of a report are in seconds, so that a reader can compare them.
+func length(s api.Seconds) string {
+	if d := s.Duration(); d < 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", s.Duration().Seconds())
+}
+
+func size(bytes int64) string {
+	const mebibyte, gibibyte = 1 << 20, 1 << 30
+	if bytes >= gibibyte {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/gibibyte)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
+}
