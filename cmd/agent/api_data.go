@@ -69,7 +69,7 @@ func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) 
 	return web.API{
 		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Tally: s.tally, Live: s.live,
 		Objects: s.writePods, NodeStartUp: s.nodeStartUp,
-		Agent:   api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
+		Agent: api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
 	}
 }
 

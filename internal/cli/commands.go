@@ -120,6 +120,19 @@ func fleetCommands() []Command {
 			Flags: func() flags.Table { return new(registriesConfig).table() },
 		},
 		{
+			Name: "report", Group: groupFleet, Run: runReport, Similar: []string{"reports"},
+			Summary: "show which nodes, registries, images and workloads lose the most start-up time",
+			Usage:   "[flags]",
+			Description: "Lost time is the observed time minus the time that the others need for the same work. The " +
+				"report covers the past 24\nhours.",
+			Examples: []Example{
+				{"Show what cost the most start-up time in the past day", "report"},
+				{"Show the past two hours, with up to 20 rows in each section", "report --since 2h --rows 20"},
+				{"Write one HTML file for a ticket", "report -o html > report.html"},
+			},
+			Flags: func() flags.Table { return new(reportConfig).table() },
+		},
+		{
 			Name: "page", Group: groupFleet, Run: runPage,
 			Arguments: suggestNodeNames(func() (flags.Table, *target) {
 				c := new(pageConfig)

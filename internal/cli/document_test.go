@@ -53,7 +53,7 @@ func TestDocument(t *testing.T) {
 	} else if got != string(text) {
 		t.Errorf("the examples of %s have other outputs: run go test ./internal/cli -update", document)
 	}
-	for _, name := range []string{"explain", "top", "pulls", "nodes", "node", "registries", "page", "help"} {
+	for _, name := range []string{"explain", "top", "pulls", "nodes", "node", "registries", "report", "page", "help"} {
 		if !commands[name] {
 			t.Errorf("%s has no example of %s", document, name)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -58,15 +59,20 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "node/startup":
 		w.WriteHeader(http.StatusNotFound)
 		answer = api.Problem{Error: "not_found", Reason: "start the agent with --node-startup=on"}
-	case path == "totals" && f.refusal != nil:
+	case (path == "totals" || path == "report") && f.refusal != nil:
 		code := http.StatusNotFound
-		if f.refusal.Error == "forbidden" {
+		switch f.refusal.Error {
+		case "forbidden":
 			code = http.StatusForbidden
+		case "unavailable":
+			code = http.StatusServiceUnavailable
 		}
 		w.WriteHeader(code)
 		answer = f.refusal
 	case path == "totals":
 		answer = f.totals(r)
+	case path == "report":
+		answer = f.sums(r)
 	case path == "evidence":
 		evidence := api.EvidenceRecord{ClockSkew: f.skew, Parts: []api.PartRecord{{Part: "pod_watch", Up: true}}}
 		if f.down != "" {
@@ -113,6 +119,20 @@ func (f *fakeAgent) totals(r *http.Request) api.TotalsRecord {
 		totals.Add(record)
 	}
 	return totals.Record()
+}
+
+// sums counts the exact time, although agents count whole hours.
+func (f *fakeAgent) sums(r *http.Request) api.ReportRecord {
+	since, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("since"))
+	sums := tally.NewSums(f.node)
+	for _, record := range f.records {
+		if record.SettledAt.IsZero() || !record.SettledAt.Before(since) {
+			sums.Add(record)
+		}
+	}
+	report := sums.Record()
+	report.Since, report.At = api.InstantOf(since), api.InstantOf(noon)
+	return report
 }
 
 func (f *fakeAgent) summary() api.NodeRecord {

@@ -73,7 +73,7 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 func TestRunbooksBeginWithCommands(t *testing.T) {
 	block := regexp.MustCompile("(?s)```sh\n(.*?)```")
 	command := regexp.MustCompile(`kubectl podlapse ([a-z]+)`)
-	known := []string{"explain", "top", "pulls", "nodes", "registries", "page", "replay"}
+	known := []string{"explain", "top", "pulls", "nodes", "registries", "report", "page", "replay"}
 	for _, path := range pages(t) {
 		text := string(read(t, path))
 		_, rest, _ := strings.Cut(text, "\n## ")

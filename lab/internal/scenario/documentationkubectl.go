@@ -112,8 +112,8 @@ func readsOnly(call markdown.Call) error {
 		}
 		return nil
 	}
-	commands := []string{"check", "explain", "top", "pulls", "nodes", "registries", "page", "replay", "version", "help",
-		"completion"}
+	commands := []string{"check", "explain", "top", "pulls", "nodes", "registries", "report", "page", "replay",
+		"version", "help", "completion"}
 	if len(call) > 1 && !strings.HasPrefix(call[1], "-") && !slices.Contains(commands, call[1]) {
 		return fmt.Errorf("the scenario does not know the command podlapse-agent %s", call[1])
 	}

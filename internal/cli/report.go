@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/report"
+	"github.com/podlapse/podlapse/internal/tally"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+const (
+	outputHTML = "html"
+	// maxReportRows is the largest value of --rows.
+	maxReportRows = 1000
+)
+
+// reportConfig selects agents, the time and the format of the report.
+type reportConfig struct {
+	target
+	output
+	past time.Duration
+	rows int
+}
+
+func (c *reportConfig) table() flags.Table {
+	shape := c.output.table(outputTable, outputJSON, outputYAML, outputHTML)
+	shape[0].Help = "output format. \"table\": text. \"json\" and \"yaml\": the data of the text. \"html\": one " +
+		"HTML file without scripts"
+	return slices.Concat(flags.Table{
+		{
+			Name: "since", Value: "DURATION", Default: "24h",
+			Help: "start-ups that are in progress or that ended in the past DURATION, at most 24h. Agents count " +
+				"whole hours. Units: s, m, h, d",
+			Set: flags.Duration(&c.past, tally.Kept, "at most 24h, for example 6h"),
+		},
+		{
+			Name: "rows", Value: "NUMBER", Default: "5",
+			Help: "maximum number of rows in each section, 1 to 1000", Set: c.setRows,
+		},
+	}, c.noNamespaces("nodes and registries"), shape, c.target.table())
+}
+
+func (c *reportConfig) setRows(value string) error {
+	rows, err := strconv.Atoi(value)
+	if err != nil || rows < 1 || rows > maxReportRows {
+		return fmt.Errorf("invalid number %q: must be 1 to %d", value, maxReportRows)
+	}
+	c.rows = rows
+	return nil
+}
+
+func runReport(ctx context.Context, call Call) int {
+	var c reportConfig
+	a, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	if !ok {
+		return code
+	}
+	defer a.close()
+	ctx, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
+	result, failed, err := a.report(ctx, c)
+	if err != nil {
+		return a.fail(err)
+	}
+	text, err := c.text(result, c.page(a.Stdout, a.Getenv))
+	if err != nil {
+		return a.fail(err)
+	}
+	return a.print(text, failed)
+}
+
+// The method "report" adds up the sums of the agents.
+func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, []error, error) {
+	found, err := a.agents(ctx, a.target.node)
+	if err != nil {
+		return report.Report{}, nil, err
+	}
+	now := a.Now()
+	since := now.Add(-c.past)
+	fleet := report.NewFleet(since, now)
+	_, failed, err := eachAgent(ctx, found, func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
+		return sumsOf(ctx, agent, since, now)
+	}, func(answer agents.Answer[api.ReportRecord]) {
+		fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
+	})
+	if err != nil {
+		return report.Report{}, nil, err
+	}
+	result := fleet.Report(c.rows)
+	var nodes []string
+	for _, err := range failed {
+		var ofAgent *nodeError
+		if errors.As(err, &ofAgent) {
+			nodes = append(nodes, ofAgent.node)
+		}
+	}
+	slices.Sort(nodes)
+	result.Unanswered(nodes, len(failed))
+	return result, failed, nil
+}
+
+// sumsOf returns the sums of an agent. sumsOf adds up the records of the start-ups instead if the agent is too old for
+// sums, if the agent keeps no sums, or if the user has no permission to get sums.
+func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
+	sums, err := c.Report(ctx, since)
+	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {
+		return sums, err
+	}
+	known, node := tally.NewSums(""), ""
+	for record, err := range c.Pods(ctx, client.Filter{Since: since}) {
+		if err != nil {
+			return api.ReportRecord{}, err
+		}
+		known.Add(record)
+		node = record.Node
+	}
+	sums = known.Record()
+	sums.Node, sums.At, sums.Since = node, api.InstantOf(now), api.InstantOf(now)
+	return sums, nil
+}
+
+func (c *reportConfig) text(r report.Report, page terminal.Page) (string, error) {
+	switch c.format {
+	case outputJSON:
+		return terminal.JSON(r)
+	case outputYAML:
+		return terminal.YAML(r)
+	case outputHTML:
+		return report.HTML(r, terminal.Clean)
+	}
+	var out strings.Builder
+	columns := page.Columns
+	if !page.Fit {
+		columns = 1 << 10 // scripts get one line for each sentence
+	}
+	paragraph := func(style terminal.Style, text string) {
+		for line := range strings.SplitSeq(terminal.Wrap(terminal.Clean(text), columns), "\n") {
+			out.WriteString(page.Paint(style, line) + "\n")
+		}
+	}
+	paragraph(terminal.Bold, r.Summary)
+	for _, note := range r.Notes {
+		paragraph("", "Note: "+note+".")
+	}
+	for _, part := range r.Parts() {
+		out.WriteString("\n")
+		paragraph(terminal.Dim, part.Heading)
+		for _, row := range part.Rows {
+			paragraph("", row.Sentence)
+		}
+		if part.More > 0 {
+			paragraph("", fmt.Sprintf("(%d more: set --rows)", part.More))
+		}
+		if part.Note != "" {
+			paragraph("", "("+part.Note+")")
+		}
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/internal/report"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// TestReportFormats compares the formats with each other. In the cluster, the network of node worker-2 and the registry
+// quay.example are slow, and one pod of the workload cart waits for its pull.
+func TestReportFormats(t *testing.T) {
+	server := clusterOf(t, shop())
+	text := atNoon(t, server, "report")
+	text.must(t, ExitOK, "node worker-2: 6.2 times slower than the other nodes; 38 s lost in 6 start-ups, most in "+
+		"network",
+		"")
+	var r report.Report
+	if err := json.Unmarshal([]byte(atNoon(t, server, "report", "-o", "json").stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	page := atNoon(t, server, "report", "-o", "html")
+	yaml := atNoon(t, server, "report", "-o", "yaml")
+	rows := 0
+	for _, part := range r.Parts() {
+		for _, row := range part.Rows {
+			rows++
+			for format, output := range map[string]string{"text": text.stdout, "html": page.stdout,
+				"yaml": yaml.stdout} {
+				if !strings.Contains(output, row.Sentence) {
+					t.Errorf("%s lacks the sentence %q:\n%s", format, row.Sentence, output)
+				}
+			}
+		}
+	}
+	if rows < 8 || r.StartUps != 18 || r.InProgress != 1 || len(r.Nodes.Rows) != 1 || len(r.Notes) > 0 {
+		t.Errorf("%d rows: %+v", rows, r)
+	}
+	if !strings.HasPrefix(page.stdout, "<!DOCTYPE html>") || page.code != ExitOK || page.stderr != "" {
+		t.Errorf("exit %d, %s\n%s", page.code, page.stderr, page.stdout)
+	}
+	narrow := atNoon(t, server, "report", "--width", "60", "--rows", "1")
+	for line := range strings.SplitSeq(narrow.stdout, "\n") {
+		if len(line) > 60 {
+			t.Errorf("a line of %d cells: %s", len(line), line)
+		}
+	}
+	if !strings.Contains(narrow.stdout, "more: set --rows)") {
+		t.Errorf("rows are missing without a note:\n%s", narrow.stdout)
+	}
+	if recent := atNoon(t, server, "report", "--since", "6m").stdout; !strings.Contains(recent, "9 start-ups (0 "+
+		"failed)") {
+		t.Errorf("the past six minutes:\n%s", recent)
+	}
+}
+
+// TestReportOfLimitedAgents has an agent that does not answer, and agents of a version without sums. The report must
+// state both.
+func TestReportOfLimitedAgents(t *testing.T) {
+	cluster := shop()
+	for _, reason := range []string{"not_found", "forbidden"} {
+		limited := slices.Clone(cluster)
+		agent := *cluster[0]
+		agent.refusal = &api.Problem{Error: reason, Reason: "no sums for you"}
+		limited[0] = &agent
+		got := atNoon(t, clusterOf(t, limited), "report")
+		got.must(t, ExitOK, "Note: 1 node has sums for only a part of this time", "")
+		if !strings.Contains(got.stdout, "3 nodes, 18 start-ups") {
+			t.Errorf("%s: the records were not read:\n%s", reason, got.stdout)
+		}
+	}
+	broken := slices.Clone(cluster)
+	agent := *cluster[1]
+	agent.refusal = &api.Problem{Error: "unavailable", Reason: "stopping"}
+	broken[1] = &agent
+	server := clusterOf(t, broken)
+	for _, format := range []string{"table", "html", "json", "yaml"} {
+		got := atNoon(t, server, "report", "-o", format)
+		got.must(t, ExitPartial, "the report lacks 1 agent that did not answer: worker-2", "node worker-2")
+	}
+}
+
+func TestReportFlags(t *testing.T) {
+	server := clusterOf(t, shop())
+	for flag, want := range map[string]string{
+		"--since=25h": "must be at most 24h", "--since=0s": "must be at most 24h", "--rows=0": "must be 1 to 1000",
+		"--rows=1001": "must be 1 to 1000", "--namespace=shop": "do not belong to a namespace", "--output=wide": "html",
+	} {
+		atNoon(t, server, "report", flag).must(t, ExitUsage, "", want)
+	}
+	atNoon(t, server, "report", "-A").must(t, ExitOK, "WORST NODES", "")
+}
+
+// TestReportDocument compares the example in docs/report.md with the output.
+func TestReportDocument(t *testing.T) {
+	const file = "../../docs/report.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := example.ReplaceAllStringFunc(string(text), func(block string) string {
+		line := example.FindStringSubmatch(block)[1]
+		return "```console\n$ kubectl podlapse " + line + "\n" +
+			atNoon(t, clusterOf(t, shop()), strings.Fields(line)...).stdout + "```"
+	})
+	if *update {
+		err = os.WriteFile(file, []byte(got), 0o600)
+	}
+	if err != nil || !*update && got != string(text) {
+		t.Errorf("the example of %s has another output: run go test ./internal/cli -update (%v)", file, err)
+	}
+}
