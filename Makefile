@@ -120,7 +120,7 @@ test: vet unit fuzz image-test page-test node-test stack-test ## Run all tests, 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert, 100 predictions.
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
-	for name in blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT); done
+	for name in report blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT); done
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif

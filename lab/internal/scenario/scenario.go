@@ -62,19 +62,19 @@ func Table() []Scenario {
 			"cause, and what makes the difference", explainWorkload, false},
 		{"what-if", "slow pods, and the same pods after five real changes: the new start-ups lie in the predicted " +
 			"intervals; PODLAPSE_WHAT_IF_PODS sets the number of pods of each change", whatIf, false},
+		{"report", "a slow registry, a large image and a missing ConfigMap: the report names them, also after a " +
+			"restart of the agent", report, false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
 			"stated error", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",
 			restart, false},
-		{"pulls", "every way in which a pull succeeds or fails: outcome, queue, duration, attempts, failure", pulls,
-			false},
+		{"pulls", "every way a pull succeeds or fails: outcome, queue, duration, attempts, failure", pulls, false},
 		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
 			"losses are reported", lostEvents, false},
 		{"unpack", "a slow registry, slow unpacking, and both at once: each second has the right cause",
 			unpack, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
-			"watch, which is closed later", noWatch,
-			false},
+			"watch, which is closed later", noWatch, false},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, ending series, " +
 			"lint", scrape, false},
 		{"otlp", "the collector's receiver gets traces: trees, IDs, times, failures, parents, after restarts and " +

@@ -1,0 +1,229 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// The workloads of the scenario "report", and their true faults. The images come from the lab's registry at nearRate.
+// The images of the workloads far come from the second name of this registry at farRate. The image of the workload
+// large is larger than the other images. The ConfigMap of the workload broken is created late. The workload plain has
+// no fault.
+const (
+	reportNear, reportFar, reportPlain = 6, 4, 6
+
+	reportSize  = 4 << 20
+	reportLarge = 48 << 20
+	nearRate    = 8 << 20   // bytes per second
+	farRate     = 512 << 10 // bytes per second: an image takes eight seconds
+
+	configDelay = 15 * time.Second
+	// configRetry is the longest time until the kubelet notices the ConfigMap.
+	configRetry = 75 * time.Second
+	// reportAtMost is the maximum time of the command "report".
+	reportAtMost = 2 * time.Second
+)
+
+// fleetReport is the part of the JSON of "report" that the scenario checks.
+type fleetReport struct {
+	StartUps   int           `json:"start_ups"`
+	InProgress int           `json:"in_progress"`
+	Causes     reportSection `json:"causes"`
+	Nodes      reportSection `json:"nodes"`
+	Registries reportSection `json:"registries"`
+	Images     reportSection `json:"images"`
+	Workloads  reportSection `json:"workloads"`
+	Notes      []string      `json:"notes"`
+}
+
+type reportSection struct {
+	Items []reportRow `json:"items"`
+	Note  string      `json:"note"`
+}
+
+type reportRow struct {
+	Name    string      `json:"name"`
+	Factor  float64     `json:"factor"`
+	Lost    json.Number `json:"lost_seconds"`
+	Seconds json.Number `json:"seconds"`
+	Most    string      `json:"most"`
+}
+
+func (s reportSection) row(name string) (reportRow, bool) {
+	i := slices.IndexFunc(s.Items, func(r reportRow) bool { return r.Name == name })
+	if i < 0 {
+		return reportRow{}, false
+	}
+	return s.Items[i], true
+}
+
+// The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
+// "report" must name each of them, must report the true times of the pulls, and must report the same after a restart of
+// the agent.
+func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	// A new state directory, so that the sums contain no start-ups of earlier scenarios.
+	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{state}}); err != nil {
+		return err
+	}
+	pulls, err := b.WitnessPulls()
+	if err != nil {
+		return err
+	}
+	images, err := startReported(ctx, b)
+	if err != nil {
+		return err
+	}
+	const total = reportNear + reportFar + reportPlain + 2
+	before, err := awaitReport(ctx, b, total)
+	if err != nil {
+		return err
+	}
+	v.judgeReport(b, before)
+	for name, reference := range images {
+		attempts, err := pulls.Attempts(ctx, reference)
+		if err != nil {
+			return err
+		}
+		row, there := before.Images.row(reference)
+		if len(attempts) != 1 || !there && name == "large" {
+			v.Problem("image %s: %d pulls, in the report: %t", reference, len(attempts), there)
+			continue
+		}
+		if truth := attempts[0].Asked.Length(); there {
+			v.compareNumber("pull of "+name, truth.Round(time.Second), truth, row.Seconds, limit)
+		}
+	}
+	if err := v.requireReportText(ctx, b); err != nil {
+		return err
+	}
+	// The flag --log-level only makes the settings different, so that the agent restarts.
+	change := node.AgentChange{Flags: []string{state, "--log-level=warn"}}
+	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
+		return err
+	}
+	after, err := awaitReport(ctx, b, total)
+	if err != nil {
+		return err
+	}
+	if v.Compared++; fmt.Sprint(before) != fmt.Sprint(after) {
+		v.Problem("the report differs after a restart of the agent:\n%+v\nbefore:\n%+v", after, before)
+	}
+	return nil
+}
+
+// startReported starts the workloads one after the other, so that no pull waits for another pull. startReported returns
+// the references of the pulled images by workload.
+func startReported(ctx context.Context, b *bench.Bench) (map[string]string, error) {
+	var names []string
+	for i := range reportNear {
+		names = append(names, fmt.Sprintf("near-%d", i))
+	}
+	for i := range reportFar {
+		names = append(names, fmt.Sprintf("far-%d", i))
+	}
+	images := map[string]string{}
+	for _, name := range append(names, "large") {
+		size, rate := reportSize, int64(nearRate)
+		if name == "large" {
+			size = reportLarge
+		}
+		reference, err := b.Image(ctx, name, size)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(name, "far-") {
+			reference, rate = b.Elsewhere(reference), farRate
+		}
+		if err := b.Break(ctx, name, registry.Rule{BytesPerSecond: rate}); err != nil {
+			return nil, err
+		}
+		images[name] = reference
+		if err := startReportedOne(ctx, b, name, 1, grownSpec(reference, grownReady)); err != nil {
+			return nil, err
+		}
+	}
+	present := func() corev1.PodSpec {
+		return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, grownReady)}}
+	}
+	if err := startReportedOne(ctx, b, "plain", reportPlain, present()); err != nil {
+		return nil, err
+	}
+	broken := present()
+	broken.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "late"}}}}
+	if _, err := b.CreateDeployment(ctx, "broken", 1, broken); err != nil {
+		return nil, err
+	}
+	if err := sleep(ctx, configDelay); err != nil {
+		return nil, err
+	}
+	if err := b.CreateConfigMap(ctx, "late"); err != nil {
+		return nil, err
+	}
+	return images, awaitReported(ctx, b, "broken", 1)
+}
+
+func startReportedOne(ctx context.Context, b *bench.Bench, name string, replicas int, spec corev1.PodSpec) error {
+	if _, err := b.CreateDeployment(ctx, name, int32(replicas), spec); err != nil {
+		return err
+	}
+	return awaitReported(ctx, b, name, replicas)
+}
+
+// awaitReported waits until the pods of a Deployment are ready. The kubelet can notice a ConfigMap after a minute.
+func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas int) error {
+	var err error
+	for end := time.Now().Add(2 * configRetry); time.Now().Before(end); {
+		if _, err = (grown{b: b, name: name}).await(ctx, replicas); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// awaitReport waits until the report contains all start-ups.
+func awaitReport(ctx context.Context, b *bench.Bench, total int) (found fleetReport, err error) {
+	err = b.Node.Report.Wait(ctx, "the report to contain all start-ups", time.Minute, 500*time.Millisecond,
+		func(ctx context.Context) error {
+			text, err := askReport(ctx, b, "-o", "json")
+			if err != nil {
+				return err
+			}
+			found = fleetReport{}
+			if err := json.Unmarshal([]byte(text), &found); err != nil {
+				return fmt.Errorf("read the report: %w", err)
+			}
+			if found.StartUps < total || found.InProgress > 0 {
+				return fmt.Errorf("the report contains %d start-ups and %d in progress, want %d and 0", found.StartUps,
+					found.InProgress, total)
+			}
+			return nil
+		})
+	return found, err
+}
+
+func askReport(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+	arguments = append([]string{"report", "--server", b.Agent.Server, "--rows", "100"}, arguments...)
+	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		err = errors.New(string(exited.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", strings.Join(arguments, " "), err)
+	}
+	return string(output), nil
+}
