@@ -65,7 +65,7 @@ func topRows(nodes bool, now func() time.Time) view[topRow] {
 		{title: "CAUSE", shorten: terminal.Clip, style: causeStyle,
 			cell: only(true, func(r topRow) string { return terminal.Clean(string(r.open().Cause)) })},
 		{title: "WHERE", shorten: terminal.Clip, cell: only(true, func(r topRow) string {
-			return render.WhereText(r.open().Container, r.open().Attempt, r.progress, terminal.Clean(r.Reason))
+			return render.WhereText(r.open().Container, r.open().Attempt, r.progress, render.ReasonText(r.Record))
 		})},
 		{title: "TOOK", right: true, cell: only(false, total)},
 		{title: "VERDICT", shorten: terminal.Clip,

@@ -221,7 +221,7 @@ func TestNodeFactors(t *testing.T) {
 
 func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
 	for name, want := range map[string]map[string]string{
-		"a single node":             {"a": "a single node has no other nodes to compare with"},
+		"a single node":             {"a": "only one agent answered, so there is no other node to compare with"},
 		"too little work elsewhere": {"a": "the other nodes did too little of the same work", "c": "no start-up ended"},
 		"a runtime with one timestamp": {
 			"a": "this container runtime cannot report when the network",

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 func TestLengthText(t *testing.T) {
@@ -43,5 +45,34 @@ func TestLivePullTexts(t *testing.T) {
 			from != test.fromText {
 			t.Errorf("%+v: %q and %q, want %q and %q", test.pull, text, from, test.text, test.fromText)
 		}
+	}
+}
+
+// During a back-off after a failed pull, the reason names the failure and the registry of the latest pull.
+func TestReasonText(t *testing.T) {
+	backoff := api.Record{Reason: "ImagePullBackOff", Phases: []api.PhaseRecord{
+		{Phase: timeline.PhaseImageBackoff, Container: "app", Attempt: 2, Open: true}},
+		Pulls: []api.PullRecord{
+			{Container: "app", Registry: "r.example", Failure: imagepull.FailureTimeout},
+			{Container: "app", Registry: "r.example", Failure: imagepull.FailureConnectionRefused},
+			{Container: "other", Registry: "s.example", Failure: imagepull.FailureTimeout}}}
+	running := backoff
+	running.Reason, running.Phases = "CrashLoopBackOff", []api.PhaseRecord{
+		{Phase: timeline.PhaseCrashBackoff, Container: "app", Open: true}}
+	late := backoff
+	late.Pulls = nil
+	evil := backoff
+	evil.Pulls = []api.PullRecord{{Container: "app", Registry: "\x1b[31mr", Failure: "\x07"}}
+	for want, record := range map[string]api.Record{
+		"ImagePullBackOff: connection_refused from r.example": backoff,
+		"CrashLoopBackOff": running,
+		"ImagePullBackOff": late,
+	} {
+		if got := ReasonText(record); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := ReasonText(evil); strings.ContainsAny(got, "\x1b\x07") {
+		t.Errorf("control characters in %q", got)
 	}
 }

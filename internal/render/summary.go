@@ -8,6 +8,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // LongestPhase returns the longest phase of a record. If several phases are equally long, LongestPhase returns the
@@ -46,6 +47,23 @@ func WhereText(container string, attempt int, progress, reason string) string {
 		parts = append([]string{AttemptText(container, attempt)}, parts...)
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
+}
+
+// ReasonText returns the reason for which a pod waits. During a back-off after a failed pull, ReasonText adds why the
+// latest pull failed, and the registry. The result contains no control characters.
+func ReasonText(record api.Record) string {
+	reason := terminal.Clean(record.Reason)
+	open, ok := OpenPhase(record)
+	if !ok || open.Phase != timeline.PhaseImageBackoff {
+		return reason
+	}
+	for _, pull := range slices.Backward(record.Pulls) {
+		if pull.Container == open.Container && pull.Failure != "" {
+			return strings.TrimPrefix(reason+": ", ": ") + terminal.Clean(string(pull.Failure)) + " from " +
+				terminal.Clean(pull.Registry)
+		}
+	}
+	return reason
 }
 
 // PhaseText returns the name of a phase and of the phase's container.

@@ -204,11 +204,11 @@ func TestNoComparison(t *testing.T) {
 		"nothing": {nil, [5]string{"no start-ups in this time", "no node is slower than the other nodes",
 			noPulls, noPulls, "no start-ups in this time"}},
 		"one workload": {several(20, one), [5]string{"a single workload on a single node has nothing to compare with",
-			"a single node has no other nodes to compare with", "too few other pulls with known bytes to compare with",
+			"only one agent answered, so there is no other node to compare with", "too few other pulls with known bytes to compare with",
 			"a single image has no other images to compare with",
 			"a single workload has no other workloads to compare with"}},
 		"too few": {append(several(4, one), several(4, other)...), [5]string{
-			"no start-ups take more time than the others", "a single node has no other nodes to compare with",
+			"no start-ups take more time than the others", "only one agent answered, so there is no other node to compare with",
 			"too few other pulls with known bytes to compare with",
 			"no image takes more time per pull than the other images",
 			"no workload takes more time per start-up than the other workloads"}},
@@ -280,7 +280,7 @@ func TestHTML(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "<h2>WORST WORKLOADS</h2>",
-		`<td class="number">891 s</td><td class="number">100.0</td>`, "a single node has no other nodes"} {
+		`<td class="number">891 s</td><td class="number">100.0</td>`, "only one agent answered"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}

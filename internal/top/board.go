@@ -160,7 +160,7 @@ func newRow(record api.Record, now time.Time) row {
 	r := row{
 		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
 		name:  terminal.Clean(record.Name),
-		state: record.State, reason: terminal.Clean(record.Reason), verdict: terminal.Clean(record.Verdict),
+		state: record.State, reason: render.ReasonText(record), verdict: terminal.Clean(record.Verdict),
 		total: record.Total.Duration(), accuracy: record.TotalError.Duration(), heardAt: now,
 		createdAt: record.CreatedAt.Time, settledAt: record.SettledAt.Time,
 	}

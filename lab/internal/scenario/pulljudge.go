@@ -308,6 +308,10 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		limit += j.capped(c.pod+" back-off", stated, j.view.worstBackoff(truth, near))
 	}
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
+	if !j.view.events && measured < waited/leastBackoff {
+		j.verdict.Problem("%s: the agent reports %s of back-off, but the statuses show most of the %s", c.pod,
+			seconds(measured), seconds(waited))
+	}
 }
 
 // noteUnseen adds a note about the pulls whose truth is not in the registry's log.

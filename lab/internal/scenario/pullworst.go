@@ -108,14 +108,20 @@ func lateAnswer(a bench.Attempt) time.Duration {
 	return 0
 }
 
+// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: it must report at least one
+// half. The kubelet waits at least for its back-off after each failure, and the statuses show the failures.
+const leastBackoff = 2
+
 // worstBackoff is like worstError, but for the sum of all waits between attempts. Each wait starts at the end of an
 // attempt and ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
-	if !s.events { // the pod's status shows failures; the runtime shows the steps before and after
+	if !s.events {
+		// The pod's status shows each failure later, and no evidence dates the requests. So any part of the waits can
+		// belong to pulls, except the kubelet's back-off: see leastBackoff.
 		if near.after.IsZero() {
 			return 0
 		}
-		return attempts[0].ReportedAt.Sub(near.before) + near.after.Sub(attempts[len(attempts)-1].RequestedAt)
+		return near.after.Sub(near.before)
 	}
 	for i := range attempts[1:] {
 		worst += eventLate + answerLate
