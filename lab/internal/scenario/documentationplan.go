@@ -41,7 +41,7 @@ func documentedNames(agentPod string) map[string]string {
 // compare the output in docs/cli.md with the output of the commands.
 func documentedExamples() map[string]string {
 	return map[string]string{"worker-1": layout.NodeName, "worker-2": layout.NodeName, "cart-b": documentedSet + "-0",
-		"mail-b": documentedSet + "-0",
+		"mail-b":          documentedSet + "-0",
 		"deploy/checkout": "deploy/" + documentedDeployment, "deploy/web": "deploy/" + documentedDeployment}
 }
 
