@@ -19,7 +19,7 @@ const maxVerdict = 512
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // greatest possible distance between total_seconds and the true value
+	Error api.Seconds    `json:"error_seconds"` // error bound of total_seconds
 	// Causes contains the time of each cause. The sum of these times is exactly the total. Causes without time are
 	// omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`

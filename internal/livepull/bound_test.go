@@ -107,15 +107,15 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundError checks that the stated error of a divided phase covers the unknown start of the pull and the age of
+// TestBoundError checks that the error bound of a divided phase covers the unknown start of the pull and the age of
 // the download.
 func TestBoundError(t *testing.T) {
 	s := arriving()
 	p := s.Bound(s.Starting)[0].Phases
 	if got := p[1].Error; got != time.Second {
-		t.Errorf("the error of the time before the pull is %v, want 1s", got)
+		t.Errorf("the error bound of the time before the pull is %v, want 1s", got)
 	}
 	if got := p[2].Error; got != time.Second+downloadAge {
-		t.Errorf("the error of the download is %v, want %v", got, time.Second+downloadAge)
+		t.Errorf("the error bound of the download is %v, want %v", got, time.Second+downloadAge)
 	}
 }

@@ -15,10 +15,10 @@
 // # Time
 //
 // Each boundary between two phases is an interval that contains the true instant. The time of a phase is the distance
-// between two estimates, and the error of a phase is the greatest possible distance between this time and the truth.
-// Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The arrival of a change is an
-// upper bound. The lower bound of a change is the latest time at which the older state was certain: the time of a list
-// request that still returned this state, or the latest timestamp in the object.
+// between two estimates, and the error bound of a phase is the greatest possible distance between this time and the
+// truth. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The arrival of a change
+// is an upper bound. The lower bound of a change is the latest time at which the older state was certain: the time of a
+// list request that still returned this state, or the latest timestamp in the object.
 //
 // # Assumptions
 //

@@ -258,7 +258,7 @@ func (f *fold) messages() []NotReady {
 // gives a phase of length zero.
 func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
 
-// untilWithin is like until. If "most" is not negative, the error of the phase is at most "most".
+// untilWithin is like until. If "most" is not negative, the error bound of the phase is at most "most".
 func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	if !end.is { // the boundary lies in the future
 		end = known{interval: exactly(f.now)}

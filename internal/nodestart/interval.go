@@ -66,8 +66,8 @@ func (i interval) notBefore(t time.Time) interval {
 	return i.within()
 }
 
-// between returns the time between two estimates, and the greatest possible distance to the truth. The true end is not
-// before the true start.
+// between returns the time between two estimates, and the error bound of this time. The true end is not before the true
+// start.
 func between(start, end interval) (length, most time.Duration) {
 	length = end.at.Sub(start.at)
 	shortest := max(0, end.earliest.Sub(start.latest))

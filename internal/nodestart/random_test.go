@@ -14,7 +14,7 @@ import (
 var boots = flag.Uint64("boots", 1000, "number of random boots")
 
 // TestRandomBoots simulates boots and agents that come early or late. Every stated interval must contain the truth, the
-// phases must partition the start-up, and a phase must not contain more wrong time than its error.
+// phases must partition the start-up, and a phase must not contain more wrong time than its error bound.
 func TestRandomBoots(t *testing.T) {
 	named, all := time.Duration(0), time.Duration(0)
 	for seed := range *boots {

@@ -29,7 +29,8 @@ type Timeline struct {
 
 	BootedAt  time.Time
 	SettledAt time.Time // zero in StateStarting
-	// Total is the sum of the phases. TotalError is the greatest possible distance between Total and the truth.
+	// Total is the sum of the phases. TotalError is the error bound of Total: the greatest possible distance between
+	// Total and the truth.
 	Total, TotalError time.Duration
 	Phases            []Span // from BootedAt, without gaps
 
@@ -54,7 +55,7 @@ type Span struct {
 	// Candidates lists the phases that the time can belong to, for PhaseUnattributed.
 	Candidates     []Phase
 	StartAt, EndAt time.Time
-	Error          time.Duration // the greatest possible distance between the duration and the truth
+	Error          time.Duration // error bound of the duration
 	Sources        []string
 	Open           bool // the phase is in progress
 }

@@ -50,8 +50,8 @@ func revisionsText(from, to workload.Revision, d workload.Difference) string {
 		return both + fmt.Sprintf("%d and %s are too few for a comparison, which needs at least %d of each revision.",
 			n, number(m, "start-up"), workload.MinStartUps)
 	case workload.WithinErrors:
-		return both + fmt.Sprintf("the errors of the durations are too large to prove a difference between the %d "+
-			"and %s.", n, number(m, "start-up"))
+		return both + fmt.Sprintf("the error bounds of the durations are too large to prove a difference between "+
+			"the %d and %s.", n, number(m, "start-up"))
 	default:
 		return both + fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
 	}

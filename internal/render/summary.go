@@ -24,8 +24,8 @@ func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 	return longest, found
 }
 
-// LengthKnown reports whether the error of a start-up's length is smaller than the length. For example, the length can
-// be unknown if the pod was ready before the agent started.
+// LengthKnown reports whether the error bound of a start-up's length is smaller than the length. For example, the
+// length can be unknown if the pod was ready before the agent started.
 func LengthKnown(length, lengthError time.Duration) bool { return lengthError < length }
 
 // OpenPhase returns the current phase of a start-up in progress.

@@ -223,7 +223,7 @@ func AttemptText(container string, attempt int) string {
 // SecondsText formats a duration in seconds, to the millisecond.
 func SecondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// AccuracyText formats the greatest possible distance between an estimate and the truth.
+// AccuracyText formats an error bound.
 func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
 
 const mebibyte = 1 << 20

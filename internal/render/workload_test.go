@@ -109,9 +109,10 @@ func TestWorkloadFitsWidth(t *testing.T) {
 // TestRevisionsWithoutSupport requires that the text names no size of a difference that the data does not support.
 func TestRevisionsWithoutSupport(t *testing.T) {
 	for verdict, want := range map[workload.Verdict]string{
-		workload.WithinNoise:  "the difference is within the noise of 12 and 12 start-ups.",
-		workload.WithinErrors: "the errors of the durations are too large to prove a difference between the 12 and 12",
-		workload.TooFew:       "12 and 12 start-ups are too few for a comparison, which needs at least 3",
+		workload.WithinNoise: "the difference is within the noise of 12 and 12 start-ups.",
+		workload.WithinErrors: "the error bounds of the durations are too large to prove a difference between the 12 " +
+			"and 12",
+		workload.TooFew: "12 and 12 start-ups are too few for a comparison, which needs at least 3",
 	} {
 		summary := shopSummary()
 		summary.Comparison.Difference = difference(verdict, 8.2)

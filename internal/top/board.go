@@ -60,7 +60,7 @@ type row struct {
 	container             string
 	attempt               int
 	total, inPhase        time.Duration // durations at the time in the field heardAt
-	accuracy              time.Duration // accuracy of the total
+	accuracy              time.Duration // error bound of the total
 	heardAt               time.Time
 	createdAt, settledAt  time.Time
 	lostAt                time.Time // time of the last data from an unreachable agent; zero while data arrives

@@ -181,7 +181,7 @@ func TestLongestInPhaseFirst(t *testing.T) {
 }
 
 // TestUnknownLengthsAreLast sorts both tables by duration. A pod that was ready before the agent started can have an
-// error that is larger than its duration.
+// error bound that is larger than its duration.
 func TestUnknownLengthsAreLast(t *testing.T) {
 	b := NewBoard(time.Hour, Layout{SortBy: "duration", NoHeaders: true})
 	imprecise := func(e client.Event, accuracy time.Duration) client.Event {

@@ -2,9 +2,9 @@
 // package computes each prediction from a record, with a model of the order in which the kubelet works: the sandbox,
 // the init containers one after the other, then the main containers one after the other, and the probes in parallel.
 //
-// Each prediction is an interval. The interval includes the errors of the record, the periods of the kubelet's loops
-// and probes, and a variation of the steps that do not change. Predict omits a change if the evidence does not bound
-// its effect. docs/whatif.md describes the model and its assumptions.
+// Each prediction is an interval. The interval includes the error bounds of the record, the periods of the kubelet's
+// loops and probes, and a variation of the steps that do not change. Predict omits a change if the evidence does not
+// bound its effect. docs/whatif.md describes the model and its assumptions.
 //
 // All functions are pure, are safe to call on any goroutine, and accept records from untrusted servers. The command
 // "explain" and the read API call this package.

@@ -15,7 +15,7 @@ type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }
 
-// within returns the interval of a length with an error. The low end is never negative.
+// within returns the interval of a length with an error bound. The low end is never negative.
 func within(length, bound time.Duration) interval {
 	return interval{max(length-bound, 0), length + bound}
 }

@@ -165,7 +165,7 @@ func randomPod(random *rand.Rand) simulatedPod {
 	return pod
 }
 
-// record turns a simulation into a record. The estimates of all instants are wrong by up to their errors.
+// record turns a simulation into a record. The estimates of all instants are wrong by up to their error bounds.
 func (s *simulation) record(pod simulatedPod, random *rand.Rand) api.Record {
 	unsure := between(random, 0, []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second}[random.IntN(3)])
 	at := func(d time.Duration) api.Instant { return api.InstantOf(startuptest.After(d)) }

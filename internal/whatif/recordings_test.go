@@ -14,7 +14,7 @@ import (
 
 // TestRecordings predicts changes of start-ups that the lab recorded on a real node. The fault of each start-up is
 // known. So the change that removes the fault must be predicted, and must save at most the time of the fault, plus the
-// errors of its phases, 1.1 s for the kubelet's list and 1 s for a probe with a period of 1 s.
+// error bounds of its phases, 1.1 s for the kubelet's list and 1 s for a probe with a period of 1 s.
 func TestRecordings(t *testing.T) {
 	const periods = 2100 * time.Millisecond
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestRecordings(t *testing.T) {
 		{"blame-pause-image", api.WhatIfSandboxImage, []timeline.Phase{timeline.PhaseSandboxImage}},
 		{"blame-pause-image-host-network", api.WhatIfSandboxImage, []timeline.Phase{timeline.PhaseSandboxImage}},
 		{"blame-runtime-class", api.WhatIfConfig, []timeline.Phase{timeline.PhasePodConfig}},
-		{"blame-volume-configmap", "", nil},        // the error of pod_config is as large as pod_config
+		{"blame-volume-configmap", "", nil},        // the error bound of pod_config is as large as pod_config
 		{"blame-containerd-restarted", "", nil},    // time after the back-off is unattributed
 		{"blame-network-away", "", nil},            // no change concerns the network
 		{"blame-exits-with-0", "", nil},            // the pod was deleted

@@ -194,8 +194,8 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 }
 
 // startOf returns the start of the first or of the latest run. If a phase ends with this start, startOf returns the end
-// of the phase without an error. All phases use the same estimate of the start, so this end separates the phases before
-// the start from those after it.
+// of the phase without an error bound. All phases use the same estimate of the start, so this end separates the phases
+// before the start from those after it.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {

@@ -23,9 +23,9 @@ type Verdict string
 
 // Values of Verdict. Only MoreThanNoise supports a statement about a difference.
 const (
-	MoreThanNoise Verdict = "more_than_noise" // more than noise, and more than the errors of the durations
+	MoreThanNoise Verdict = "more_than_noise" // more than noise, and more than the error bounds of the durations
 	WithinNoise   Verdict = "within_noise"
-	WithinErrors  Verdict = "within_errors" // more than noise, but the errors of the durations can explain it
+	WithinErrors  Verdict = "within_errors" // more than noise, but the error bounds of the durations can explain it
 	TooFew        Verdict = "too_few"       // fewer than MinStartUps start-ups on one side
 )
 
@@ -33,17 +33,17 @@ const (
 // data supports neither the sign nor the size of the difference.
 type Difference struct {
 	Verdict Verdict `json:"verdict"`
-	// Seconds is the mean of the second group minus the mean of the first group. Error is the greatest possible
-	// distance between Seconds and the true difference of the means.
+	// Seconds is the mean of the second group minus the mean of the first group. Error is the error bound of
+	// Seconds.
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
 	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
-	// favorable durations that the measurement errors allow. PWithErrors is 1 if these durations can reverse the
+	// favorable durations that the error bounds allow. PWithErrors is 1 if these durations can reverse the
 	// difference. P and PWithErrors are 0 if the verdict is TooFew.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
-	// Parts contains the phases whose own difference is more than noise and more than the errors, the largest first.
-	// Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts and Other add up to Seconds.
+	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
+	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts and Other add up to Seconds.
 	Parts []Part      `json:"parts"`
 	Other api.Seconds `json:"other_seconds"`
 }
@@ -54,7 +54,7 @@ type Part struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds api.Seconds    `json:"seconds"`
 	Error   api.Seconds    `json:"error_seconds"`
-	P       float64        `json:"p"` // for the most unfavorable durations within the errors
+	P       float64        `json:"p"` // for the most unfavorable durations within the error bounds
 }
 
 // compare compares two groups. The argument "comparisons" is the number of comparisons that the same question needs.
@@ -88,8 +88,8 @@ type tested struct {
 }
 
 // The function "test" compares two groups of durations. A difference is supported if the rank test and the means agree.
-// Both must also agree for the most unfavorable durations within the errors. These are the largest durations of the
-// faster group and the smallest durations of the slower group.
+// Both must also agree for the most unfavorable durations within the error bounds. These are the largest durations of
+// the faster group and the smallest durations of the slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }

@@ -33,12 +33,12 @@ type Counts struct {
 	GivenUp    int `json:"given_up"`
 	Failed     int `json:"failed"`
 	Deleted    int `json:"deleted"`          // deleted before the pod was ready
-	Unknown    int `json:"unknown_duration"` // completed, but the error is as large as the duration
+	Unknown    int `json:"unknown_duration"` // completed, but the error bound is as large as the duration
 }
 
 // Durations describes the durations of measured start-ups. The percentiles use the nearest-rank method: P90 is the
-// smallest duration such that at least 90 % of the start-ups took at most P90. Each error is the greatest possible
-// distance between a value here and the same value of the true durations.
+// smallest duration such that at least 90 % of the start-ups took at most P90. Each error bound is the greatest
+// possible distance between a value here and the same value of the true durations.
 type Durations struct {
 	StartUps     int         `json:"start_ups"`
 	Mean         api.Seconds `json:"mean_seconds"`
@@ -63,7 +63,7 @@ type Pod struct {
 type CauseMean struct {
 	Cause timeline.Cause `json:"cause"`
 	Mean  api.Seconds    `json:"mean_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // mean of the errors of the phases
+	Error api.Seconds    `json:"error_seconds"` // mean of the error bounds of the phases
 }
 
 // PhaseMean is the mean time of one phase in all measured start-ups.
@@ -71,7 +71,7 @@ type PhaseMean struct {
 	Phase timeline.Phase `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
 	Mean  api.Seconds    `json:"mean_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // mean of the errors of the phase
+	Error api.Seconds    `json:"error_seconds"` // mean of the error bounds of the phase
 }
 
 // Options selects the revisions in a summary.

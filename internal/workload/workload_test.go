@@ -22,7 +22,7 @@ type invented struct {
 	minute               int // minute of the creation
 	pull, unpack, ready  float64
 	other                float64 // time of the kubelet
-	err                  float64 // error of the total and of the first phase
+	err                  float64 // error bound of the total and of the first phase
 	outcome              imagepull.Outcome
 	size                 int64 // MiB
 }
@@ -124,7 +124,7 @@ func TestNearestRank(t *testing.T) {
 	}
 }
 
-// TestPercentileError has one start-up with a large error. The true durations can be 1, 2 and 3 to 9 s.
+// TestPercentileError has one start-up with a large error bound. The true durations can be 1, 2 and 3 to 9 s.
 func TestPercentileError(t *testing.T) {
 	records := []api.Record{invented{name: "a", ready: 1}.record(), invented{name: "b", ready: 2}.record(),
 		invented{name: "c", ready: 5, err: 4.5}.record()}
@@ -185,10 +185,10 @@ func TestRevisions(t *testing.T) {
 		"eight each": {n: 8, err: 0.9, verdict: MoreThanNoise, from: "b", to: "a", sign: 1},
 		"by number": {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1,
 			numbers: map[string]int64{"b": 43, "a": 42}},
-		"as chosen":    {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1, compare: []string{"a", "b"}},
-		"three each":   {n: 3, verdict: WithinNoise, from: "b", to: "a", sign: 1},
-		"two each":     {n: 2, verdict: TooFew, from: "b", to: "a", sign: 1},
-		"large errors": {n: 8, err: 4.5, verdict: WithinErrors, from: "b", to: "a", sign: 1},
+		"as chosen":          {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1, compare: []string{"a", "b"}},
+		"three each":         {n: 3, verdict: WithinNoise, from: "b", to: "a", sign: 1},
+		"two each":           {n: 2, verdict: TooFew, from: "b", to: "a", sign: 1},
+		"large error bounds": {n: 8, err: 4.5, verdict: WithinErrors, from: "b", to: "a", sign: 1},
 	} {
 		before.err, after.err = test.err, test.err
 		got := Summarize(join(several(test.n, before), several(test.n, after)),

@@ -51,7 +51,7 @@ type Record struct {
 	// Events only while an Event watch is open.
 	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The agent adds the
-	// skew to the errors of control plane timestamps.
+	// skew to the error bounds of control plane timestamps.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
 	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
 	// Termination is nil if the agent does not follow terminations.
@@ -133,7 +133,7 @@ type PullRecord struct {
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// For a failed pull, Error is the maximum error of the time from RequestedAt to FinishedAt.
+	// For a failed pull, Error is the error bound of the time from RequestedAt to FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,

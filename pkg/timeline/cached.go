@@ -21,10 +21,10 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	until := maxInstant
 	if t.State == StateStarting {
 		if f.open == nil || f.isUnbounded(f.open) || f.isUnbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
-			return f.asOf // the error of the phase grows with time
+			return f.asOf // the error bound of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // the error can be as long as the phase, so the phase can hide several phases
+			return f.asOf // the error bound can be as long as the phase, so the phase can hide several phases
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {
@@ -43,9 +43,9 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// changesFrom returns the instant at which the candidates or the error of the current phase begin to change. Before
-// this instant, only the length of the phase changes. From this instant on, each request for the timeline needs a new
-// fold. If nothing but the length will change, changesFrom returns maxInstant.
+// changesFrom returns the instant at which the candidates or the error bound of the current phase begin to change.
+// Before this instant, only the length of the phase changes. From this instant on, each request for the timeline needs
+// a new fold. If nothing but the length will change, changesFrom returns maxInstant.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

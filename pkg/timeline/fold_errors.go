@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// spanError returns the largest possible difference between the estimated and the true time between two milestones.
+// spanError returns the error bound of the estimated time between two milestones.
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
@@ -131,7 +131,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		// A part of the duration is the kubelet's wait before the failed attempt. This wait lasts at least
 		// podRetryLeast. The rest of the duration can contain other steps of the attempt, so the rest counts as the
-		// error.
+		// error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)

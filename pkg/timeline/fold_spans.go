@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// truncation is the largest error of a phase between two timestamps that are truncated to seconds.
+// truncation is the largest error bound of a phase between two timestamps that are truncated to seconds.
 const truncation = 2 * time.Second
 
 // The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the pod
@@ -39,7 +39,8 @@ func (f *fold) end(path []boundary) (State, *bound) {
 }
 
 // spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
-// step with an estimated duration of zero is also a phase. The phase's error shows how long the step might have taken.
+// step with an estimated duration of zero is also a phase. The phase's error bound shows how long the step might have
+// taken.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start

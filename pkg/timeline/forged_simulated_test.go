@@ -174,7 +174,7 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 }
 
 // TestForgedEventsInSimulatedPods checks forged Events of any kind while the runtime shows the kubelet's work. The
-// timeline must not give a party more time than the party's true time plus the stated errors.
+// timeline must not give a party more time than the party's true time plus the error bounds.
 func TestForgedEventsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}

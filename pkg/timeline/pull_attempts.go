@@ -85,7 +85,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	}
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
-		p.Error = f.spanError(requested, finished) // the error covers the time in the queue and the pull
+		p.Error = f.spanError(requested, finished) // the error bound covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
 		return p // nothing was pulled, a time is unknown, or a conflict puts the times out of order
@@ -96,7 +96,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
 	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
-		p.Timed = p.Error <= p.Pull // a larger error means that most of the duration is a guess
+		p.Timed = p.Error <= p.Pull // a larger error bound means that most of the duration is a guess
 	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))

@@ -165,7 +165,7 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 // appendSpan appends the phase between two milestones. If the time after a failed pull can contain pulls that no
 // evidence dates, appendSpan divides the time: the kubelet certainly waited for its back-off, and only the rest is
 // uncertain. If the rest is not longer than the usual time until the kubelet's next sync, the rest counts as the error
-// of the back-off.
+// bound of the back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
@@ -265,8 +265,8 @@ func isNoPull(p Phase) bool {
 	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
 }
 
-// hiddenPullsFrom returns the instant from which the error of the current phase grows, because the kubelet can have
-// begun a pull that no evidence shows. It returns maxInstant if the current phase cannot contain such a pull.
+// hiddenPullsFrom returns the instant from which the error bound of the current phase grows, because the kubelet can
+// have begun a pull that no evidence shows. It returns maxInstant if the current phase cannot contain such a pull.
 func (f *fold) hiddenPullsFrom(phases []Span) instant {
 	last := phases[len(phases)-1]
 	switch {

@@ -117,7 +117,7 @@ func (o *outage) trueBackoff(until time.Time) (total time.Duration) {
 }
 
 // TestOutageOfRegistry checks the timelines of a pod whose registry does not answer for up to an hour. The kubelet's
-// client drops most Events of such a pod. At every instant, the true back-off must lie within the stated error, apart
+// client drops most Events of such a pod. At every instant, the true back-off must lie within the error bound, apart
 // from the time that the timeline calls unattributed. If the pulls fail immediately, little time may be unattributed.
 func TestOutageOfRegistry(t *testing.T) {
 	const length = 50 * time.Minute

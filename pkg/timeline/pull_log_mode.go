@@ -9,9 +9,9 @@ import (
 // limits the number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the
 // durations that the kubelet reports.
 const (
-	// loggedError is the maximum error of a logged pull's times. The time in an Event's name is up to 100 ms late. The
-	// delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to the
-	// maximum.
+	// loggedError is the largest error bound of a logged pull's times. The time in an Event's name is up to 100 ms
+	// late. The delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added
+	// to the maximum.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.

@@ -301,7 +301,7 @@ spec main app cold
 		not: "app/1", must: "pull app/0 downloaded",
 	},
 	{
-		name: "a gap of length zero has an error, which the next phase inherits",
+		name: "a gap of length zero has an error bound, which the next phase inherits",
 		script: `
 available runtime events
 spec main first base

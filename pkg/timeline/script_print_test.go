@@ -141,7 +141,7 @@ func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Dura
 			t.Errorf("%s from %s to %s does not follow %s", p.Phase, p.StartAt, p.EndAt, at)
 		}
 		if p.Error < 0 || p.Cause == "" {
-			t.Errorf("%s has error %s and cause %q", p.Phase, p.Error, p.Cause)
+			t.Errorf("%s has error bound %s and cause %q", p.Phase, p.Error, p.Cause)
 		}
 		at, sum = p.EndAt, sum+p.Duration()
 	}

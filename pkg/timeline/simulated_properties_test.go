@@ -16,18 +16,19 @@ const (
 	// These properties must hold for any losses:
 	noConflict    property = "no conflict"    // true observations cause no conflicts
 	milestoneHeld property = "milestone held" // the interval of every milestone contains its true instant
-	totalHeld     property = "total held"     // the error of the total is within the stated error
-	// noOvercharge says that the timeline gives no container more time in a phase than the true time plus the errors.
+	totalHeld     property = "total held"     // the total differs from the truth by at most its error bound
+	// noOvercharge says that the timeline gives no container more time in a phase than the true time plus the error
+	// bounds.
 	noOvercharge property = "nobody blamed"
-	// noCauseOvercharge says that the timeline gives no cause more time than the true time plus the errors. The kubelet
-	// and the runtime count as one cause.
+	// noCauseOvercharge says that the timeline gives no cause more time than the true time plus the error bounds. The
+	// kubelet and the runtime count as one cause.
 	noCauseOvercharge property = "cause in bound"
 	// outcomeTrue says that the timeline reports no pulled image as present, and no present image as pulled.
 	outcomeTrue property = "outcome true"
 	lossTrue    property = "loss true" // the kubelet created every Event that the timeline reports as lost
 	// These properties must hold if nothing was lost:
 	namesTrue   property = "names true"   // the phases are the true phases, except phases that are merged by definition
-	lengthsTrue property = "lengths true" // each phase has its true duration, within its error
+	lengthsTrue property = "lengths true" // each phase has its true duration, within its error bound
 )
 
 var properties = []property{
@@ -149,7 +150,7 @@ func (p *propertyCheck) milestone(m MilestoneEvidence) {
 }
 
 // The method "blame" checks that each responsible party truly worked at least as long as the timeline reports, minus
-// the stated errors. The time of a merged span can belong to any of the span's parties.
+// the error bounds. The time of a merged span can belong to any of the span's parties.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		charged, tolerance time.Duration

@@ -30,8 +30,8 @@ func TerminationPhases() []Phase {
 }
 
 // Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.
-// Termination is a value that never changes after TerminationEvidence.Termination returns it. The phases and errors
-// have the same meaning as in a Timeline.
+// Termination is a value that never changes after TerminationEvidence.Termination returns it. The phases and error
+// bounds have the same meaning as in a Timeline.
 type Termination struct {
 	RequestedAt time.Time
 	GoneAt      time.Time // when the object was gone; zero while the object exists

@@ -184,7 +184,7 @@ func (b bound) withEstimate(estimate instant) bound {
 	return b
 }
 
-// lengthError returns the maximum error of the estimated time between two milestones.
+// lengthError returns the error bound of the estimated time between two milestones.
 func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)

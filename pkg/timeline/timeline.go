@@ -43,7 +43,7 @@ type Timeline struct {
 	// SettledAt is the end of the start-up. SettledAt is zero in StateStarting.
 	SettledAt time.Time
 	// Total is SettledAt minus CreatedAt, or the current age in StateStarting. Total equals the sum of the phases'
-	// durations exactly. TotalError is the maximum of |Total − truth|.
+	// durations exactly. TotalError is the error bound of Total: the maximum of |Total − truth|.
 	Total, TotalError time.Duration
 	Reached           // the milestones that the pod reached, with their times
 
@@ -124,7 +124,7 @@ type Span struct {
 	Attempt   int    // from 0, for phases of a step that can be repeated
 	StartAt   time.Time
 	EndAt     time.Time
-	// Error is the maximum of |EndAt − StartAt − truth|.
+	// Error is the error bound of the duration: the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
 	// MergedWith lists the phases that the evidence could not separate from this phase. For a group phase, such as
@@ -162,8 +162,8 @@ type Pull struct {
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
 	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. Pull and Queue differ from the truth by
-	// at most Error. For a failed pull, the evidence cannot separate Queue from Pull, so Error is the error of the time
-	// from RequestedAt to FinishedAt.
+	// at most Error. For a failed pull, the evidence cannot separate Queue from Pull, so Error is the error bound of
+	// the time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 

@@ -22,7 +22,7 @@ type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
 	length   time.Duration
-	error    time.Duration // maximum of |length − truth|
+	error    time.Duration // error bound of length: maximum of |length − truth|
 	pressure Pressure      // sum of the pressures of the phases, each multiplied by the length of its phase
 }
 
@@ -191,10 +191,10 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// partLength returns the length of a part as text. The arguments "bound" and "total" are the errors of the part and of
-// the total. If the part's error is greater than half of its length, the length is uncertain, so the text contains the
-// error. The verdict contains the total's error, so the text contains only errors that are visibly greater than the
-// total's error.
+// partLength returns the length of a part as text. The arguments "bound" and "total" are the error bounds of the part
+// and of the total. If the part's error bound is greater than half of its length, the length is uncertain, so the text
+// contains the error bound. The verdict contains the total's error bound, so the text contains only error bounds that
+// are visibly greater than the total's error bound.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)

@@ -218,7 +218,8 @@ func TestVerdictOfUnattributedTime(t *testing.T) {
 	}
 }
 
-// TestVerdictContainsErrorOfUncertainPart checks that a verdict contains the error of a part whose length is uncertain.
+// TestVerdictContainsErrorOfUncertainPart checks that a verdict contains the error bound of a part whose length is
+// uncertain.
 func TestVerdictContainsErrorOfUncertainPart(t *testing.T) {
 	const s = time.Second
 	for _, test := range []struct {
@@ -229,9 +230,9 @@ func TestVerdictContainsErrorOfUncertainPart(t *testing.T) {
 		{5 * s, 2500 * time.Millisecond, s, "5.0 s"},
 		{5 * s, 2600 * time.Millisecond, s, "5.0 s ±2.6 s"},
 		{5 * s, 5 * s, 400 * time.Millisecond, "5.0 s ±5.0 s"},
-		{5 * s, 5 * s, 5 * s, "5.0 s"}, // the total's error says the same
+		{5 * s, 5 * s, 5 * s, "5.0 s"}, // the total's error bound says the same
 		{5 * s, 5020 * time.Millisecond, 5 * s, "5.0 s"},
-		{60 * time.Millisecond, 40 * time.Millisecond, 0, "0.1 s"}, // the error would print as 0.0 s
+		{60 * time.Millisecond, 40 * time.Millisecond, 0, "0.1 s"}, // the error bound would print as 0.0 s
 	} {
 		span := func(phase Phase, from, length, error time.Duration) Span {
 			return Span{Phase: phase, Container: "app", StartAt: base.Add(from), EndAt: base.Add(from + length),
@@ -250,7 +251,7 @@ func TestVerdictContainsErrorOfUncertainPart(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	// The error of a part is the sum of the errors of its phases.
+	// The error bound of a part is the sum of the error bounds of its phases.
 	two := Timeline{State: StateReady, Total: 4 * s, Phases: []Span{
 		{Phase: PhaseFailedRun, Container: "app", StartAt: base, EndAt: base.Add(s), Error: s},
 		{Phase: PhaseFailedRun, Container: "app", Attempt: 1, StartAt: base.Add(s), EndAt: base.Add(4 * s),

@@ -2,7 +2,7 @@
 
 import { possible } from './words.js';
 
-// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and its accuracy. A side
+// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and error bound. A side
 // is null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has
 // merged some phases, compareCharts adds up these phases of the other start-up.
 export function compareCharts(a, b) {

@@ -29,7 +29,7 @@ export class CompareView {
     this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
       element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
-      element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
+      element('p', 'facts', 'All bars have the same scale. A gray difference is below its error bound. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
     known.listen((change) => { if (this.#shown) for (const side of this.#sides) side.apply(change); });
   }
 
@@ -72,7 +72,7 @@ export class CompareView {
     const top = largest(all);
     write(this.#verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
       'The largest difference is in ' + top.names.map(phaseName).join(' + ') + (top.container ? ' of ' + top.container : '') + ': ' + signed(top.difference, brief) + ' (cause: ' + top.causes.map(causeName).join(' or ') + ').' :
-      'No phase differs by more than its accuracy.'));
+      'No phase differs by more than its error bound.'));
   }
 
   #aboutSide(side, i) {

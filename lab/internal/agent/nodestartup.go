@@ -48,7 +48,7 @@ type NodeTaint struct {
 	Earliest, Latest time.Time
 }
 
-// Sum returns the total time and the total error of the phases for which the function "match" returns true.
+// Sum returns the total time and the total error bound of the phases for which the function "match" returns true.
 func (s NodeStartUp) Sum(match func(NodePhase) bool) (total, bound time.Duration) {
 	var seconds, errors float64
 	for _, p := range s.Phases {
@@ -61,7 +61,7 @@ func (s NodeStartUp) Sum(match func(NodePhase) bool) (total, bound time.Duration
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// TotalLength returns the length of the start-up and its error.
+// TotalLength returns the length of the start-up and its error bound.
 func (s NodeStartUp) TotalLength() (total, bound time.Duration) {
 	return duration(s.Total), duration(s.TotalError)
 }

@@ -40,7 +40,7 @@ type Pull struct {
 	StartedAt    time.Time `json:"started_at"`
 	DownloadedAt time.Time `json:"downloaded_at"`
 	FinishedAt   time.Time `json:"finished_at"`
-	// The following durations and the error are empty if no evidence shows the duration of the pull.
+	// The following durations and the error bound are empty if no evidence shows the duration of the pull.
 	QueueSeconds json.Number `json:"queue_seconds"`
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`

@@ -122,7 +122,7 @@ func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err e
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated adds up the stated errors of all phases with the given name and container.
+// Stated adds up the error bounds of all phases with the given name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err

@@ -84,7 +84,7 @@ type Fault struct {
 	Witness string
 }
 
-// Slack is the largest error of a timestamp in a log on a busy machine.
+// Slack is the largest difference between a timestamp in a log and the truth on a busy machine.
 const Slack = 50 * time.Millisecond
 
 // pluginEnds is the longest time from the network plugin's last log line until the plugin's process has exited and the

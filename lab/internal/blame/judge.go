@@ -10,7 +10,7 @@ import (
 type Score struct {
 	Right time.Duration
 	// Time without a reported cause. Time with a wrong reported cause also counts here if the time lies within the
-	// phase's stated error.
+	// phase's error bound.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
@@ -51,8 +51,8 @@ func (s *Score) Add(other Score) {
 //   - A phase is right if its cause is a true cause of the stretch.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed if the phase lists no
 //     candidates, or if at least one candidate is a true cause.
-//   - In all other cases, the time outside the phase's stated error counts as wrong. The time within the stated error
-//     counts as unattributed, so an agent gains nothing from a large error.
+//   - In all other cases, the time outside the phase's error bound counts as wrong. The time within the error bound
+//     counts as unattributed, so an agent gains nothing from a large error bound.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -72,7 +72,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // The method "count" adds the common time of a stretch and a phase to the score. The argument "proven" is the part of
-// the common time that lies outside the phase's stated error.
+// the common time that lies outside the phase's error bound.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -13,14 +13,14 @@ type Length struct {
 	Slack            time.Duration
 }
 
-// Violation is a phase whose true duration differs from the reported duration by more than the stated error.
+// Violation is a phase whose true duration differs from the reported duration by more than the error bound.
 type Violation struct {
 	Length
 	Reported, Error time.Duration
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("phase %s %s: the agent reports %s with an error of %s, but the true duration is %s with "+
+	return fmt.Sprintf("phase %s %s: the agent reports %s with an error bound of %s, but the true duration is %s with "+
 		"an accuracy of %s", v.Phase, v.Container,
 		v.Reported.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
 		v.Slack)

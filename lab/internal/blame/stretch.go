@@ -29,7 +29,7 @@ func (s Span) overlap(other Span) time.Duration {
 type Stretch struct {
 	Span
 	Causes  []Cause       // true causes; the matrix counts only the first cause
-	Slack   time.Duration // largest error of each end
+	Slack   time.Duration // largest difference between each end and the truth
 	Witness string        // name of the log that shows the cause
 }
 

@@ -13,13 +13,13 @@ func Scenarios() []string {
 
 // The names of the figures in the page.
 const (
-	FigureExact  = "within 50 ms"            // accuracy: phases within 50 ms of the truth
-	FigureError  = "within the stated error" // accuracy: phases within the agent's stated error
-	FigureWorst  = "99th percentile"         // accuracy: difference of the agent's durations from the truth
-	FigureMerged = "not separated"           // accuracy: phases that the agent reports only as parts of other phases
-	FigureRight  = "right"                   // blame: seconds with the right cause
-	FigureNone   = "unattributed"            // blame: share of the time without a cause
-	FigureWrong  = "wrong"                   // blame: seconds with a wrong cause
+	FigureExact  = "within 50 ms"           // accuracy: phases within 50 ms of the truth
+	FigureError  = "within the error bound" // accuracy: phases within the agent's error bound
+	FigureWorst  = "99th percentile"        // accuracy: difference of the agent's durations from the truth
+	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
+	FigureRight  = "right"                  // blame: seconds with the right cause
+	FigureNone   = "unattributed"           // blame: share of the time without a cause
+	FigureWrong  = "wrong"                  // blame: seconds with a wrong cause
 )
 
 const introduction = `# Compatibility
@@ -40,7 +40,7 @@ const accuracyHeading = `
 The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases on the node's clock with
 the truth.
 
-| stack | within 50 ms of the truth | within the stated error | 99th percentile of the difference | not separated |
+| stack | within 50 ms of the truth | within the error bound | 99th percentile of the difference | not separated |
 |---|---|---|--:|---|
 `
 

@@ -154,7 +154,7 @@ var sections = []section{
 			{`topk(100, sum by (namespace, pod, workload_kind, workload, state, node) ` +
 				`(podlapse_pod_startup_seconds{namespace=~"$namespace", node=~"$node"}))`,
 				"start-up", "s"}}, "namespace"},
-		{text, "Where the time of one pod went", "", 8, "Phases of one pod, with sources and uncertainty:\n\n" +
+		{text, "Where the time of one pod went", "", 8, "Phases of one pod, with sources and error bounds:\n\n" +
 			"```\nkubectl podlapse explain POD -n NAMESPACE\n```\n\nPulls in progress on all nodes:\n\n" +
 			"```\nkubectl podlapse pulls\n```", nil, ""},
 	}},

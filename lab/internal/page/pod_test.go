@@ -7,7 +7,7 @@ import (
 )
 
 // TestErrorBars compares the error bars with the record. At the end of each phase, the bar must extend to both sides by
-// the phase's error.
+// the phase's error bound.
 func TestErrorBars(t *testing.T) {
 	tab := modules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))

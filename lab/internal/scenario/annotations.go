@@ -278,7 +278,7 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 	v.Compared += 2
 	if reported.State != "ready" || reported.Error == nil || reported.Verdict == "" || sum-reported.Total > 1e-6 ||
 		reported.Total-sum > 1e-6 {
-		v.Problem("%s: annotation %s is invalid: want state ready, an error, a verdict, and causes that add up",
+		v.Problem("%s: annotation %s is invalid: want state ready, an error bound, a verdict, and causes that add up",
 			pod, text)
 	}
 	timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod)

@@ -45,7 +45,7 @@ var notTried = [][2]string{
 	},
 	{
 		"The kubelet stopped during a back-off or a probe",
-		"no evidence shows how long the kubelet would have waited without the stop. For a back-off, the stated error " +
+		"no evidence shows how long the kubelet would have waited without the stop. For a back-off, the error bound " +
 			"includes all time beyond the longest possible back-off",
 	},
 	{
@@ -81,9 +81,9 @@ const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
 	`). If podlapse reports a wrong cause, the time
-  within the stated error of the phase also counts as unattributed.
-- **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the stated
-  error counts.
+  within the error bound of the phase also counts as unattributed.
+- **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the error
+  bound counts.
 - **Not judged**: the independent evidence does not show the actual cause.
 
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
@@ -114,7 +114,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
 		"\nFor %d phases, the independent evidence shows the exact duration. "+
-			"podlapse states the correct duration of %d of these %d phases, within its stated error.\n",
+			"podlapse states the correct duration of %d of these %d phases, within its error bound.\n",
 		lengths, lengths-violations, lengths)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +

@@ -39,7 +39,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 		compared, violations = compared+r.compared, violations+len(r.lengths)
 		r.print(&text)
 		for _, violation := range r.lengths {
-			v.Problem("row %s: a true duration is outside the agent's stated error: %s", r.name, violation)
+			v.Problem("row %s: a true duration is outside the agent's error bound: %s", r.name, violation)
 		}
 		if r.score.Wrong > 0 {
 			v.Problem("row %s: the agent reports a wrong cause for %s s, want 0", r.name, seconds(r.score.Wrong))
@@ -55,7 +55,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	v.Figure(matrix.FigureRight, "%.1f s", sum.Right.Seconds())
 	v.Figure(matrix.FigureNone, "%.1f %%", 100*unattributed)
 	v.Figure(matrix.FigureWrong, "%.3f s", sum.Wrong.Seconds())
-	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's stated error\n", compared)
+	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's error bound\n", compared)
 	// The other stacks lack some sources, so the limit does not apply to them. docs/compatibility.md shows the share on
 	// each stack.
 	if e.bench.Node.Stack.Name == stack.Current && unattributed > mostUnattributed {

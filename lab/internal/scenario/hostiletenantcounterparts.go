@@ -25,8 +25,8 @@ type startUp struct {
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. The
 // compared blocks have the same agent flags. Outcome, pulls and long phases must be the same in all blocks. Durations
-// are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's stated
-// errors, and the tenant's real load.
+// are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's error
+// bounds, and the tenant's real load.
 //
 // Two kinds of phases are compared only with the independent logs. The first kind is a phase that is long only during
 // the attack, such as the phase "sandbox" on a busy machine. The second kind is the kubelet's wait before a retry.

@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant "exact" is the largest error that the scenarios accept for a phase on the node's clock. The truth itself
-// can have an error of this size, because logs show the start of a phase some milliseconds late, and the end some
-// milliseconds early.
+// The constant "exact" is the largest difference from the truth that the scenarios accept for a phase on the node's
+// clock. The truth itself can be wrong by this much, because logs show the start of a phase some milliseconds late, and
+// the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
@@ -130,8 +130,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration of the phase in the field "then". The stated error of the two phases is at most the sum of
-// their errors.
+// readThen adds the duration of the phase in the field "then". The error bound of the two phases is at most the sum of
+// their error bounds.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
@@ -162,9 +162,9 @@ func (r reading) isMerged() bool {
 // waiting time of these tasks.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// holdsTruth reports whether the truth lies within the error that the agent states. On a busy machine, a process needs
-// time before its first log line, and between its last log line and its exit. The time before the first log line and
-// the time after the last log line belong to the phase.
+// holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time
+// before its first log line, and between its last log line and its exit. The time before the first log line and the
+// time after the last log line belong to the phase.
 func (r reading) holdsTruth() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater
@@ -183,7 +183,7 @@ func (r reading) String() string {
 	case r.missing:
 		return text + "the agent does not report this phase"
 	}
-	return text + fmt.Sprintf("the agent measured %s (%s), difference %+.3f, stated error %s, tasks waited %s",
+	return text + fmt.Sprintf("the agent measured %s (%s), difference %+.3f, error bound %s, tasks waited %s",
 		seconds(r.measured), ends(r.reported), r.off().Seconds(), seconds(r.stated), seconds(r.waited))
 }
 

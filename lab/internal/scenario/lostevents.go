@@ -156,7 +156,7 @@ func (s view) provableLosses(lost []string) (known []string) {
 }
 
 // judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived. If
-// an Event of the pull is lost, the report must be right within its stated error.
+// an Event of the pull is lost, the report must be right within its error bound.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.view

@@ -266,7 +266,7 @@ func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	}
 	taint := report.Taints[i]
 	inside("the removal of the taint", n.taint.StartAt, n.taint.EndAt, taint.Earliest, taint.Latest)
-	n.verdict.Compare("error of the taint's removal", 0, 0, taint.RemovedAt.Sub(taint.Earliest), true,
+	n.verdict.Compare("error bound of the taint's removal", 0, 0, taint.RemovedAt.Sub(taint.Earliest), true,
 		1200*time.Millisecond)
 	if taint.Owner != "Cilium" {
 		n.verdict.Problem("the owner of the taint is %q, want Cilium", taint.Owner)

@@ -20,8 +20,8 @@ type unseenPull struct {
 
 // seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most
 // seenByRegistry, the registry's log is the truth. If the two logs differ more, containerd's log is the truth, because
-// the pull also includes resolving the name and unpacking. The limit is half of the largest accepted error. With this
-// limit, an agent that agrees with containerd's log stays within the accepted error.
+// the pull also includes resolving the name and unpacking. The limit is half of the largest accepted difference. With
+// this limit, an agent that agrees with containerd's log stays within the accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -300,7 +300,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
-	limit := time.Duration(len(truth)-1) * exact // each wait can have an error of "exact"
+	limit := time.Duration(len(truth)-1) * exact // each wait can differ from the truth by "exact"
 	if !j.view.isFull() {
 		if !there {
 			return

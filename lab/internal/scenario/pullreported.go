@@ -36,8 +36,8 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report this wait",
 			what)
 	}
-	// Without Events, the start of the pull is known only from the step before the pull. Without Events, the error of a
-	// short pull is as large as the pull.
+	// Without Events, the start of the pull is known only from the step before the pull. Without Events, the error
+	// bound of a short pull is as large as the pull.
 	if (j.view.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)

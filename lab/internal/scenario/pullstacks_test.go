@@ -120,7 +120,7 @@ func TestMirrorMustBeUsed(t *testing.T) {
 	}
 }
 
-// TestPluginTimeByStack checks the stated error of a pull of 1.022 s, with the values of a real run on Kubernetes 1.30.
+// TestPluginTimeByStack checks the error bound of a pull of 1.022 s, with the values of a real run on Kubernetes 1.30.
 // The kubelet's Event does not show whether a credential plugin used a part of this time.
 func TestPluginTimeByStack(t *testing.T) {
 	const ms = time.Millisecond
@@ -131,15 +131,15 @@ func TestPluginTimeByStack(t *testing.T) {
 		stack        string
 		view         view
 		reported     string // duration of the pull in seconds
-		stated, want string // stated error, and part of the expected output
+		stated, want string // error bound, and part of the expected output
 	}{
-		"1.36, small error":                 {stack.Current, viewWithoutRuntime, "1.031", "0.3", ""},
+		"1.36, small error bound":           {stack.Current, viewWithoutRuntime, "1.031", "0.3", ""},
 		"1.36, whole pull":                  {stack.Current, viewWithoutRuntime, "1.031", "1.031", tooLarge},
 		"1.34, whole pull":                  {"k8s-1.34", viewWithoutRuntime, "1.031", "1.031", tooLarge},
 		"1.30, whole pull":                  {"k8s-1.30", viewWithoutRuntime, "1.031", "1.031", ""},
-		"1.30, small error":                 {"k8s-1.30", viewWithoutRuntime, "1.031", "0.3", ""},
+		"1.30, small error bound":           {"k8s-1.30", viewWithoutRuntime, "1.031", "0.3", ""},
 		"1.30, more than the pull":          {"k8s-1.30", viewWithoutRuntime, "1.031", "1.1", tooLarge},
-		"1.30, wrong, small error":          {"k8s-1.30", viewWithoutRuntime, "1.4", "0.3", "c1 pull"},
+		"1.30, wrong, small error bound":    {"k8s-1.30", viewWithoutRuntime, "1.4", "0.3", "c1 pull"},
 		"1.30, wrong, whole pull":           {"k8s-1.30", viewWithoutRuntime, "1.6", "1.031", "c1 pull"},
 		"1.30, whole pull, without Events":  {"k8s-1.30", viewWithoutEvents, "1.031", "1.031", tooLarge},
 		"1.30, all sources":                 {"k8s-1.30", fullView, "1.031", "1.031", ""},

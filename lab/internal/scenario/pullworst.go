@@ -22,8 +22,9 @@ const (
 	// stampUnit is the precision of the timestamps of a repeated Event. If an Event is not repeated, the name of the
 	// Event contains the time in nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates the two durations in a Pulled
-	// Event to milliseconds. The durations also include other work, such as the query for the image's size.
+	// lengthsOff is the largest difference between the durations in a Pulled Event and the truth. The kubelet truncates
+	// the two durations in a Pulled Event to milliseconds. The durations also include other work, such as the query for
+	// the image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 
@@ -61,10 +62,10 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worstError returns the largest error that an agent's evidence allows for one attempt. If an agent states a larger
-// error than this result, the agent did not use all its evidence. Without Events, the agent knows when the manifest
-// arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the
-// agent uses the kubelet's Events.
+// worstError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
+// larger error bound than this result, the agent did not use all its evidence. Without Events, the agent knows when the
+// manifest arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime,
+// the agent uses the kubelet's Events.
 func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
@@ -151,11 +152,11 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 }
 
 // The method "limit" returns by how much a reported duration of the attempt may differ from the truth. For an agent
-// with all sources, this limit is the constant "exact". For other agents, the method adds the agent's stated error,
-// which must not exceed the error that the agent's evidence allows.
+// with all sources, this limit is the constant "exact". For other agents, the method adds the agent's error bound,
+// which must not exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error. However, the lab's kubelet has
-// no plugins, so the duration itself must be as accurate as without such an error.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. However, the lab's
+// kubelet has no plugins, so the duration itself must be as accurate as without such an error bound.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact
@@ -168,8 +169,8 @@ func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, wors
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the error of the true duration in the logs can be as large as the constant "exact"
-		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
+	if stated > worst+exact { // the true duration in the logs can be wrong by the constant "exact"
+		j.verdict.Problem("%s: the agent states an error bound of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst
 	}

@@ -46,7 +46,7 @@ func TestRestartVerdict(t *testing.T) {
 		"other state":           {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "reports succeeded"},
 		"ready, then completed": {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},
 		"unknown pod":           {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "does not exist"},
-		"longer pull":           {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
+		"longer pull":           {[]agent.Timeline{a, longPull(b)}, "not within the error bound"},
 	} {
 		v := &Verdict{}
 		judgeRestarts(tally{}, plans, truths, agent.Records{Timelines: test.records}, v)

@@ -65,7 +65,7 @@ func Table() []Scenario {
 		{"report", "a slow registry, a large image and a missing ConfigMap: the report names them, also after a " +
 			"restart of the agent", report, false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
-			"stated error", accuracy, false},
+			"error bounds", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",
 			restart, false},
 		{"pulls", "every way a pull succeeds or fails: outcome, queue, duration, attempts, failure", pulls, false},

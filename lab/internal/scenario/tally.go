@@ -20,12 +20,12 @@ type tally struct {
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
-	widestSpan      time.Duration // largest error that the agent states for a span
+	widestSpan      time.Duration // largest error bound that the agent states for a span
 }
 
 // The control plane truncates its timestamps to seconds. A milestone therefore has an interval of a second, and the
-// duration between two milestones has an error of at most two seconds. An agent must not state larger errors, except
-// for the clock skew that the agent has proven.
+// duration between two milestones has an error bound of at most two seconds. An agent must not state larger error
+// bounds, except for the clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -79,12 +79,13 @@ func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 		t.problem(k.pod, err)
 		if shortest, longest := s.limits(); measured+stated < shortest || measured-stated > longest {
 			t.refuted = append(t.refuted,
-				fmt.Sprintf("%s %s: the true duration lies in [%s, %s], but the agent reports %s with an error of %s",
+				fmt.Sprintf("%s %s: the true duration lies in [%s, %s], but the agent reports %s with an error bound "+
+					"of %s",
 					k.pod, s.name(), seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
 		}
 		t.widestSpan = max(t.widestSpan, stated)
 		if stated > widestSpan+skew {
-			t.problem(k.pod, fmt.Errorf("%s: the agent states an error of %s s, want at most 2 s plus the clock "+
+			t.problem(k.pod, fmt.Errorf("%s: the agent states an error bound of %s s, want at most 2 s plus the clock "+
 				"skew", s.name(), seconds(stated)))
 		}
 	}
@@ -115,14 +116,14 @@ func (t *tally) problem(pod string, err error) {
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
 // the duration of a call, or the time from a cause of the milestone to its consequence. It is usually some milliseconds
 // long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
-// overlap, the agent's error is at most some milliseconds.
+// overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
 // The method "limits" returns the shortest and the longest possible duration of the span. The agent's value, plus or
-// minus its stated error, must overlap the range between the two durations.
+// minus its error bound, must overlap the range between the two durations.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -157,7 +158,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads the duration and the stated error of the merged phase that contains the span's phase.
+// readMerged reads the duration and the error bound of the merged phase that contains the span's phase.
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)
@@ -169,7 +170,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 }
 
 // judgeExactness requires that 99 % of the phases are accurate, and that the agent's durations differ from the true
-// durations by at most the stated errors.
+// durations by at most the error bounds.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, matrix.FigureExact, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100,
 		func(r reading) bool { return r.isAccurate() || t.discards && r.isMerged() })
@@ -198,9 +199,9 @@ func (t *tally) percentile(p int) time.Duration {
 }
 
 // judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
-// agent's stated error. The agent must report every phase, or list the phase in the field "merged_with" of another
-// phase. For one percent of the durations on the node's clock, the difference from the truth can exceed the stated
-// error, because the truth itself is not always accurate. On a busy machine, other work can delay the log line about an
+// agent's error bound. The agent must report every phase, or list the phase in the field "merged_with" of another
+// phase. For one percent of the durations on the node's clock, the difference from the truth can exceed the error
+// bound, because the truth itself is not always accurate. On a busy machine, other work can delay the log line about an
 // event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
@@ -217,14 +218,14 @@ func (t *tally) judgePromises(v *Verdict) {
 			v.Problem("the agent must report this phase: %s", r)
 		}
 	}
-	t.judgeShare(v, matrix.FigureError, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
+	t.judgeShare(v, matrix.FigureError, fmt.Sprintf("within the error bound and %s", exact), len(t.readings)/100,
 		func(r reading) bool { return r.missing || r.holdsTruth() })
 	for _, stamp := range t.refuted {
-		v.Problem("the truth is outside the agent's stated error: %s", stamp)
+		v.Problem("the truth is outside the agent's error bound: %s", stamp)
 	}
 	v.Problems = append(v.Problems, t.problems...)
-	v.Note("%d of %d control plane timestamps lie within the stated error", t.stamps-len(t.refuted), t.stamps)
-	v.Note("the widest interval of a milestone is %s s, and the largest error of a duration is %s s",
+	v.Note("%d of %d control plane timestamps lie within the error bound", t.stamps-len(t.refuted), t.stamps)
+	v.Note("the widest interval of a milestone is %s s, and the largest error bound of a duration is %s s",
 		seconds(t.widestMilestone),
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))

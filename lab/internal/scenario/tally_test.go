@@ -34,15 +34,15 @@ func TestReading(t *testing.T) {
 		merged       bool
 		waited       time.Duration
 	}{
-		"exact":                  {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
-		"50 ms too long":         {reported("network", 0, 2050*ms, 0), true, true, false, 0},
-		"51 ms too long":         {reported("network", 0, 2051*ms, 0), false, false, false, 0},
-		"51 ms too short":        {reported("network", 0, 1949*ms, 0), false, false, false, 0},
-		"within a large error":   {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
-		"beyond a large error":   {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
-		"not reported":           {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
-		"merged":                 {merged, false, false, true, 0},
-		"merged at another time": {elsewhere, false, false, false, 0},
+		"exact":                      {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
+		"50 ms too long":             {reported("network", 0, 2050*ms, 0), true, true, false, 0},
+		"51 ms too long":             {reported("network", 0, 2051*ms, 0), false, false, false, 0},
+		"51 ms too short":            {reported("network", 0, 1949*ms, 0), false, false, false, 0},
+		"within a large error bound": {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
+		"beyond a large error bound": {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
+		"not reported":               {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
+		"merged":                     {merged, false, false, true, 0},
+		"merged at another time":     {elsewhere, false, false, false, 0},
 		"merged under another name": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}},
 			false, false, false, 0},
 		"70 ms too long, while tasks waited 20": {reported("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
@@ -81,7 +81,7 @@ func TestReadingOfSplitPhase(t *testing.T) {
 			t.Errorf("%s: within %v, %s", name, r.isAccurate(), r)
 		}
 		if test.within && (!r.reported.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
-			t.Errorf("%s: reported end %s, stated error %s", name, r.reported.EndAt, r.stated)
+			t.Errorf("%s: reported end %s, error bound %s", name, r.reported.EndAt, r.stated)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestTallyControlPlane(t *testing.T) {
 	right := knownStartUp{pod: "p",
 		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
 		spans: []knownSpan{
-			// The true duration is at least 2 s. The agent reports 1 s with an error of 1 s, so at most 2 s.
+			// The true duration is at least 2 s. The agent reports 1 s with an error bound of 1 s, so at most 2 s.
 			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)},
 			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
 		}}

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// endLimit is the largest error that the scenario accepts for a step with a timestamp.
+// endLimit is the largest difference from the truth that the scenario accepts for a step with a timestamp.
 const endLimit = 50 * time.Millisecond
 
 // The method "end" compares the record of a termination with the independent sources.
@@ -41,7 +41,7 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	}
 	// The sources have no timestamps in milliseconds for the deletion request, or for the time when the kubelet starts
 	// to stop the containers. On a busy node, the kubelet receives the request late. The agent states the resulting
-	// error.
+	// error bound.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	v.totalOfEnd(p.name, reported, w)
 }
 
-// totalOfEnd requires that the reported total duration differs from the true duration by at most its stated error. The
+// totalOfEnd requires that the reported total duration differs from the true duration by at most its error bound. The
 // true duration starts during the call that requests the deletion. The true duration ends with the deletion of the
 // object, shortly before the watch delivers the deletion.
 func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
