@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,10 +87,11 @@ func FuzzRestore(f *testing.F) {
 func TestRunSavesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, _ := tallyOf(mib)
-		saves, fail := 0, false
+		var saves atomic.Int64
+		var fail atomic.Bool
 		write := func([]byte) error {
-			saves++
-			if fail {
+			saves.Add(1)
+			if fail.Load() {
 				return errors.New("disk full")
 			}
 			return nil
@@ -97,12 +99,12 @@ func TestRunSavesChanges(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- kept.Run(ctx, write, zap.NewNop()) }()
-		after := func(d time.Duration, want int) {
+		after := func(d time.Duration, want int64) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if saves != want {
-				t.Errorf("%d saves, want %d", saves, want)
+			if got := saves.Load(); got != want {
+				t.Errorf("%d saves, want %d", got, want)
 			}
 		}
 		after(time.Hour, 0) // no change
@@ -113,17 +115,17 @@ func TestRunSavesChanges(t *testing.T) {
 		after(time.Second, 1)
 		after(saveEvery, 2) // Run took the first of the three changes before the others arrived
 		after(time.Hour, 2)
-		fail = true
+		fail.Store(true)
 		kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
 		after(2*saveEvery, 4)
-		fail = false
+		fail.Store(false)
 		after(saveEvery, 5)
 		after(time.Hour, 5)
 		kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
 		synctest.Wait()
 		stop()
-		if err := <-done; err != nil || saves != 6 {
-			t.Errorf("%v, %d saves", err, saves)
+		if err := <-done; err != nil || saves.Load() != 6 {
+			t.Errorf("%v, %d saves", err, saves.Load())
 		}
 	})
 }
