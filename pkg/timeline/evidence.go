@@ -69,7 +69,7 @@ type Evidence struct {
 	imageKnown       attemptSet // the sandboxes with Sandbox.ImageKnown
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
-	imageStored      instant    // the latest Sandbox.ImageStoredAt of the set imageFirst; maxInstant if one is unknown
+	imageStored      instant    // the latest ImageStoredAt of these sandboxes; maxInstant if any is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero

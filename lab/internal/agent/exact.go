@@ -20,7 +20,7 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	}
 	value.Mul(value, big.NewRat(int64(time.Second), 1))
 	if !value.IsInt() || !value.Num().IsInt64() || value.Num().Int64() == math.MinInt64 {
-		return 0, fmt.Errorf("invalid number of seconds %q: must be a whole number of nanoseconds", seconds)
+		return 0, fmt.Errorf("invalid number of seconds %q: must have at most nine decimal places", seconds)
 	}
 	return time.Duration(value.Num().Int64()), nil
 }

@@ -73,7 +73,8 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	}
 	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 	if kube.IsConflict(err) {
-		b.Kube.Close() // if Set returned the bench, the caller would clear a namespace that Set did not create
+		// The result contains no bench, so that the caller does not clear a namespace that Set did not create.
+		b.Kube.Close()
 		return nil, fmt.Errorf("%w: delete the namespace (kubectl delete namespace %s), and run the command again",
 			err, namespace)
 	}

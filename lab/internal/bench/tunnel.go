@@ -25,7 +25,7 @@ type tunnel struct {
 }
 
 // OpenTunnel opens a tunnel to the agent's pod and restarts the API server, so that the API server uses the tunnel.
-// Clear restarts the API server with its usual settings.
+// The method Clear of Bench restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
