@@ -26,8 +26,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. The agent " +
 			"repairs a pod only if two lists from the API server, at least five seconds apart, both contradict the " +
 			"watch. difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch " +
-			"had not reported the deletion of the pod. difference=\"stale\": the watch had not reported a change of the pod. " +
-			"Only with --verify-interval.",
+			"had not reported the deletion of the pod. difference=\"stale\": the watch had not reported a change " +
+			"of the pod. Only with --verify-interval.",
 	}, []string{"difference"})
 	v := &verification{
 		complete: comparisons.WithLabelValues("complete"),
