@@ -68,9 +68,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Times that the agent gave up waiting for the Events of a pod. The agent gives up after 5 seconds " +
-				"if no Event of the pod has arrived, and no Event watch has read all existing Events. The timeline " +
-				"of the pod can then lack evidence about image pulls.",
+			Help: "Times that the agent gave up waiting for the Events of a pod. The agent waits until an Event of " +
+				"the pod arrives, or until an Event watch has read all existing Events. If neither happens within 5 " +
+				"seconds, the agent gives up. The timeline of the pod can then lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

@@ -58,7 +58,7 @@ const againSlack = 2 * time.Second
 // by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns the earliest possible start, in the runtime, of a pull that is in progress now. If no pull is in
+// Since returns a lower bound: no pull that is in progress now started before this time. If no pull is in
 // progress, Since returns the zero time. Downloads must include all pulls that the runtime started after this time,
 // even pulls that currently receive no content.
 func (s Snapshot) Since() (since time.Time) {

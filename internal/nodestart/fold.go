@@ -254,8 +254,8 @@ func (f *fold) messages() []NotReady {
 	return all
 }
 
-// until ends the current phase at the boundary, but not after the end of the start-up. A boundary before the cursor
-// gives a phase of length zero.
+// The method "until" ends the current phase at the boundary, or at the end of the start-up if that is earlier. A
+// boundary before the cursor gives a phase of length zero.
 func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
 
 // untilWithin is like until. If "most" is not negative, the error bound of the phase is at most "most".

@@ -17,8 +17,8 @@ const (
 	// snapshotsAtOnce limits the number of concurrent API requests, because a snapshot of a full node takes a few
 	// megabytes.
 	snapshotsAtOnce = 4
-	// snapshotPatience is the maximum time that a request waits for a slot. Requests wait because the page requests
-	// several paths at the same time.
+	// snapshotPatience is the maximum time that a request waits for a slot. The agent lets requests wait, and does not
+	// refuse them at once, because the page requests several paths at the same time.
 	snapshotPatience = 3 * time.Second
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gainLeast is the minimum certain gain of a prediction. If the gain depends on chance, gainLeast is the minimum of
-	// the middle of its interval.
+	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, gainLeast is the
+	// minimum of the middle of its interval.
 	gainLeast = 500 * time.Millisecond
 	// variation divides a duration. In the next start-up, the steps that do not change can take up to a tenth (10 %)
 	// more or less time.

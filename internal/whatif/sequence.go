@@ -74,9 +74,9 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 	return gain, true
 }
 
-// readyEarlier returns how much earlier the pod could be ready after a change if the given container were the only
-// one. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a main
-// container before this end, because it updates the status of the pod only then.
+// readyEarlier returns how much earlier the pod could be ready with the change, if the pod had only the given
+// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a
+// main container before this end, because it updates the status of the pod only then.
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
 	earlier, ok := s.earlier(c, target)
 	if !ok {

@@ -26,7 +26,7 @@ type Summary struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 }
 
-// Counts contains the number of start-ups. Only the measured start-ups are part of durations and comparisons.
+// Counts contains the number of start-ups. Durations and comparisons include only the measured start-ups.
 type Counts struct {
 	Measured   int `json:"measured"` // completed, with a known duration
 	InProgress int `json:"in_progress"`

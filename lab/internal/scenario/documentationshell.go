@@ -197,7 +197,8 @@ func newDocumentedOutput() *documentedOutput {
 	return &documentedOutput{grown: make(chan struct{}, 1)}
 }
 
-// documentedOutputLimit is the maximum size of the collected output, in bytes. documentedOutput drops further output.
+// documentedOutputLimit is the maximum size of the collected output, in bytes. documentedOutput drops all output
+// beyond this size.
 const documentedOutputLimit = 1 << 20
 
 // Write never fails, so that the command does not end early.

@@ -130,8 +130,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration of the phase in the field "then". The error bound of the two phases is at most the sum of
-// their error bounds.
+// readThen adds the duration of the phase in the field "then". The error bound of the two phases together is at most
+// the sum of the two error bounds.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
