@@ -21,7 +21,7 @@ var taintTable = []taintRow{
 	{key: "node.kubernetes.io/not-ready", owner: "node lifecycle controller", recurs: true},
 	{key: "node.kubernetes.io/unreachable", owner: "node lifecycle controller", recurs: true},
 	{key: "node.kubernetes.io/network-unavailable", owner: "writer of the condition NetworkUnavailable", recurs: true},
-	{key: "node.kubernetes.io/unschedulable", owner: "whoever cordoned the node", recurs: true},
+	{key: "node.kubernetes.io/unschedulable", owner: "the user or program that cordoned the node", recurs: true},
 	{key: "node.cloudprovider.kubernetes.io/uninitialized", owner: "cloud provider"},
 	{key: "karpenter.sh/unregistered", owner: "Karpenter"},
 	{key: "node.cilium.io/agent-not-ready", owner: "Cilium", daemonSets: []string{"cilium"}},
