@@ -96,7 +96,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	case registryCommand:
 		operands = 1
 	case floorCommand:
-		operands = 3
+		operands = 4
 	case "down", "status", "list", "stacks":
 	case "help", "-h", "--help":
 		a.command = "help"
@@ -129,7 +129,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	case a.command == registryCommand:
 		a.dir = rest[0]
 	case a.command == floorCommand:
-		a.floor = floor.Config{Kubeconfig: rest[0], Node: rest[1], Ready: rest[2]}
+		a.floor = floor.Config{Kubeconfig: rest[0], Node: rest[1], Ready: rest[2], Socket: rest[3]}
 	}
 	return a, nil
 }

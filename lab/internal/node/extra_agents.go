@@ -38,6 +38,7 @@ type ExtraAgent struct {
 	Program    string
 	Kubeconfig string
 	Flags      []string // flags that are added to the usual flags
+	Env        []string // environment variables, NAME=VALUE
 }
 
 // StartExtraAgents starts several agents for another node, and waits until all of these agents are ready. The other
@@ -45,7 +46,7 @@ type ExtraAgent struct {
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
-		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), nil}
+		agents[i] = ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig()}
 	}
 	return n.StartExtraAgentsOf(ctx, nodeName, agents)
 }
@@ -63,8 +64,8 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 // StartExtraAgent starts the extra agent with the given number for a node that consists only of a runtime socket, and
 // waits until the agent is ready. Other extra agents keep running.
 func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) error {
-	return n.startExtraAgent(ctx, ExtraAgent{n.Agent(), n.AgentKubeconfig(),
-		[]string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)
+	return n.startExtraAgent(ctx, ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(),
+		Flags: []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)
 }
 
 // StartBeside starts additional agents on the lab's own node: one agent for each argument. Each argument contains the
@@ -72,9 +73,10 @@ func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) e
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
-		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
+		agents[i] = ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(), Flags: slices.Concat([]string{
 			// If a flag is repeated, the last value takes effect.
-			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)}
+			"--node-name=" + layout.NodeName, "--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"},
+			flags[i])}
 	}
 	return n.startExtraAgents(ctx, agents)
 }
@@ -103,6 +105,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	c.Name, c.ports, c.Stdout = extraProcess(extra), []int{layout.FirstExtraPort + extra}, n.ExtraRecords(extra)
 	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)},
 		agent.Flags...)
+	c.Env = slices.Concat(c.Env, agent.Env)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of an earlier scenario: %w", err)

@@ -13,20 +13,35 @@ import (
 // FloorCommand is an internal command of the lab's program. The command uses a bare reflector to follow a node's pods.
 const FloorCommand = "follow-pods"
 
-const floorName = "floor"
+const floorGrace = 5 * time.Second
+
+const (
+	floorName        = "floor"
+	runtimeFloorName = "runtime-floor"
+)
 
 // StartFloor starts a program that only follows the pods of a node, and waits until the program has listed the pods.
 func (n Node) StartFloor(ctx context.Context, nodeName string) error {
-	self, ready := n.In("bin", "lab"), n.In("floor-ready")
-	if err := n.StopFloor(); err != nil { // a killed scenario leaves the program running
+	return n.startFloor(ctx, floorName, nodeName, "")
+}
+
+// StartRuntimeFloor starts a program that follows the pods of a node and makes the queries to the container runtime that
+// every agent with runtime timestamps needs. StartRuntimeFloor waits until the program has listed the pods.
+func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
+	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
+}
+
+func (n Node) startFloor(ctx context.Context, name, nodeName, socket string) error {
+	self, ready := n.In("bin", "lab"), n.In(name+"-ready")
+	if err := n.stop(floorGrace, name); err != nil { // a killed scenario leaves the program running
 		return err
 	}
 	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	c := component{
-		Spec: process.Spec{Name: floorName, Path: self, Inputs: []string{self},
-			Args: []string{FloorCommand, n.AgentKubeconfig(), nodeName, ready}},
+		Spec: process.Spec{Name: name, Path: self, Inputs: []string{self},
+			Args: []string{FloorCommand, n.AgentKubeconfig(), nodeName, ready, socket}},
 		ready: func(context.Context) error { _, err := os.Stat(ready); return err },
 		limit: startLimit,
 	}
@@ -39,5 +54,9 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 // FloorUsage returns the resource usage of StartFloor's program since its start.
 func (n Node) FloorUsage() (process.Usage, error) { return n.usage(floorName) }
 
-// StopFloor stops the program that StartFloor started. If the program does not run, StopFloor does nothing.
-func (n Node) StopFloor() error { return n.stop(5*time.Second, floorName) }
+// RuntimeFloorUsage returns the resource usage of StartRuntimeFloor's program since its start.
+func (n Node) RuntimeFloorUsage() (process.Usage, error) { return n.usage(runtimeFloorName) }
+
+// StopFloor stops the programs that StartFloor and StartRuntimeFloor started. StopFloor ignores programs that do not
+// run.
+func (n Node) StopFloor() error { return n.stop(floorGrace, floorName, runtimeFloorName) }

@@ -33,14 +33,16 @@ const (
 
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
 // of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
-// directory. A bare client-go reflector follows the same pods at the same time.
+// directory. At the same time, two other programs follow the same pods: a bare client-go reflector, and a reflector
+// that also makes the queries to the runtime that no agent with runtime timestamps can avoid.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartBeside(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Node.StopExtraAgents()) }()
-	if err := b.Node.StartFloor(ctx, layout.NodeName); err != nil {
+	if err := errors.Join(b.Node.StartFloor(ctx, layout.NodeName),
+		b.Node.StartRuntimeFloor(ctx, layout.NodeName)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Node.StopFloor()) }()
@@ -69,16 +71,19 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
 }
 
-// ownUsage is the usage of the extra agent and of the floor program, which is a bare client-go reflector.
-type ownUsage struct{ agent, floor process.Usage }
+// ownUsage is the usage of the extra agent, of a bare client-go reflector (the floor), and of a reflector that also
+// queries the runtime (the runtime floor).
+type ownUsage struct{ agent, floor, runtimeFloor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {
-	var failed error
 	if u.agent, err = b.Node.ExtraUsage(0); err != nil {
 		return u, err
 	}
-	u.floor, failed = b.Node.FloorUsage()
-	return u, failed
+	if u.floor, err = b.Node.FloorUsage(); err != nil {
+		return u, err
+	}
+	u.runtimeFloor, err = b.Node.RuntimeFloorUsage()
+	return u, err
 }
 
 // ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The measured
@@ -86,8 +91,7 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 // deletion of the pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
-	var agents, floors []time.Duration
-	var agentSleeps, floorSleeps int64
+	var agents, floors, runtimeFloors perStart
 	for block := range ownBlocks + 1 {
 		names, specs := make([]string, count), make([]corev1.PodSpec, count)
 		for i := range count {
@@ -124,25 +128,41 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 			return err
 		}
 		if block > 0 { // the first block only fills caches
-			agents = append(agents, (after.agent.CPU-before.agent.CPU)/time.Duration(count))
-			floors = append(floors, (after.floor.CPU-before.floor.CPU)/time.Duration(count))
-			agentSleeps += after.agent.Sleeps - before.agent.Sleeps
-			floorSleeps += after.floor.Sleeps - before.floor.Sleeps
+			agents.add(before.agent, after.agent, count)
+			floors.add(before.floor, after.floor, count)
+			runtimeFloors.add(before.runtimeFloor, after.runtimeFloor, count)
 		}
 	}
-	agent, floor := pair(agents), pair(floors)
+	agent, floor, runtimeFloor := pair(agents.cpu), pair(floors.cpu), pair(runtimeFloors.cpu)
 	v.Compared++
-	starts := int64(ownBlocks * count)
-	v.Note("%s, one start per second: the agent uses %.2f ms of CPU per start (standard error %.2f), and a bare "+
-		"client-go reflector %.2f ms (standard error %.2f): %.1f times as much; their threads wake up %d and %d times "+
-		"per start", kind, milliseconds(agent.mean), milliseconds(agent.standardError), milliseconds(floor.mean),
-		milliseconds(floor.standardError), float64(agent.mean)/float64(floor.mean), agentSleeps/starts,
-		floorSleeps/starts)
+	v.Note("%s, one start per second: the agent %s; a bare client-go reflector %s: the agent uses %.1f times as much; "+
+		"a reflector that also queries the runtime %s: the agent uses %.1f times as much", kind,
+		agents.text(), floors.text(), float64(agent.mean)/float64(floor.mean), runtimeFloors.text(),
+		float64(agent.mean)/float64(runtimeFloor.mean))
 	if agent.mean <= floor.mean {
 		v.Problem("%s: the agent uses less CPU than a program that only follows the pods: the measurement is wrong",
 			kind)
 	}
 	return nil
+}
+
+// perStart is the cost of a program per start.
+type perStart struct {
+	cpu    []time.Duration // average of each block
+	sleeps int64           // in all blocks
+	starts int64
+}
+
+func (p *perStart) add(before, after process.Usage, starts int) {
+	p.cpu = append(p.cpu, (after.CPU-before.CPU)/time.Duration(starts))
+	p.sleeps += after.Sleeps - before.Sleeps
+	p.starts += int64(starts)
+}
+
+func (p *perStart) text() string {
+	cpu := pair(p.cpu)
+	return fmt.Sprintf("%.2f ms of CPU per start (standard error %.2f, %d wake-ups)", milliseconds(cpu.mean),
+		milliseconds(cpu.standardError), p.sleeps/p.starts)
 }
 
 // fillNode runs as many pods as a node can have, and measures the agent's memory.

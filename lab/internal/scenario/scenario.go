@@ -112,6 +112,8 @@ func Table() []Scenario {
 			false},
 		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; " +
 			"memory with 110 pods, CPU of an idle agent, series", agentCost, false},
+		{"agent-memory", "memory of an agent that starts on a node with 500 large pods, with streaming and paged lists",
+			agentMemory, false},
 		{"fleet-cost", "250, 500 and 1000 agents: how their cost for the API server and etcd grows, extrapolated to " +
 			"5000 agents", fleetCost, false},
 		{"event-cost", "2 and 20 starts a second in namespaces with 0 to 50,000 Events: what an agent costs the API " +

@@ -16,6 +16,7 @@ type Kubelet struct {
 	Runtime *Runtime
 	Node    string
 	Pace    Pace
+	Change  func(*corev1.Pod) // changes a pod before its creation; may be nil
 }
 
 // Pace contains the durations of the steps of a start-up. There are no pauses between the steps.
@@ -53,8 +54,12 @@ type Started struct {
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
 	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
 	path := "/api/v1/namespaces/" + namespace + "/pods"
+	object := p.object()
+	if k.Change != nil {
+		k.Change(&object)
+	}
 	var created corev1.Pod
-	if err := k.Kube.CreateInto(ctx, path, p.object(), &created); err != nil {
+	if err := k.Kube.CreateInto(ctx, path, object, &created); err != nil {
 		return Started{}, fmt.Errorf("create pod: %w", err)
 	}
 	p.uid = string(created.UID)

@@ -1,0 +1,73 @@
+package cri
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// uidLabel is the label with the pod's UID. The kubelet sets uidLabel on every sandbox and container.
+const uidLabel = "io.kubernetes.pod.uid"
+
+// Version requests the runtime's version.
+func (c *Client) Version(ctx context.Context) error {
+	_, err := c.runtime.Version(ctx, &runtimeapi.VersionRequest{})
+	return err
+}
+
+// AskArrived makes the queries about a pod that has just arrived: the status of the pod's image, and the pod's
+// sandboxes. The queries run in parallel.
+func (c *Client) AskArrived(ctx context.Context, uid, image string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+		return err
+	})
+	group.Go(func() error {
+		_, err := c.sandboxesOf(ctx, uid)
+		return err
+	})
+	return group.Wait()
+}
+
+// AskReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each.
+// Queries that need no answer of another query run in parallel.
+func (c *Client) AskReady(ctx context.Context, uid string) error {
+	var sandboxes []*runtimeapi.PodSandbox
+	var containers []*runtimeapi.Container
+	lists, listing := errgroup.WithContext(ctx)
+	lists.Go(func() (err error) {
+		sandboxes, err = c.sandboxesOf(listing, uid)
+		return err
+	})
+	lists.Go(func() error {
+		answer, err := c.runtime.ListContainers(listing, &runtimeapi.ListContainersRequest{
+			Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{uidLabel: uid}}})
+		containers = answer.GetContainers()
+		return err
+	})
+	if err := lists.Wait(); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, sandbox := range sandboxes {
+		group.Go(func() error {
+			_, err := c.runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId()})
+			return err
+		})
+	}
+	for _, container := range containers {
+		group.Go(func() error {
+			_, err := c.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: container.GetId()})
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (c *Client) sandboxesOf(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {
+	answer, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
+		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{uidLabel: uid}}})
+	return answer.GetItems(), err
+}

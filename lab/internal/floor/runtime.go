@@ -1,0 +1,88 @@
+package floor
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/podlapse/podlapse/lab/internal/cri"
+)
+
+// beat is the interval at which the program requests the runtime's version while pods start. The agent uses the same
+// interval.
+const beat = time.Second
+
+// maxChanges is the number of changes that wait for the runtime's answers before the reflector waits too.
+const maxChanges = 1000
+
+// asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when
+// the pod is ready. These are the calls that an agent needs at least for a pod whose images are present.
+type asker struct {
+	cache.Store
+	runtime *cri.Client
+	changes chan *corev1.Pod
+}
+
+// Add implements cache.Store.
+func (a *asker) Add(object any) error {
+	a.pass(object)
+	return a.Store.Add(object)
+}
+
+// Update implements cache.Store.
+func (a *asker) Update(object any) error {
+	a.pass(object)
+	return a.Store.Update(object)
+}
+
+func (a *asker) pass(object any) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		a.changes <- pod
+	}
+}
+
+// run queries the runtime until ctx ends. run ignores failed queries, because the program measures only their cost.
+func (a *asker) run(ctx context.Context) {
+	starting := map[types.UID]bool{} // false: the pod is ready
+	open := 0
+	beats := time.NewTicker(beat)
+	beats.Stop()
+	for {
+		select {
+		case pod := <-a.changes:
+			waits, known := starting[pod.UID]
+			switch {
+			case !known:
+				starting[pod.UID] = true
+				open++
+				if open == 1 {
+					beats.Reset(beat)
+				}
+				_ = a.runtime.AskArrived(ctx, string(pod.UID), pod.Spec.Containers[0].Image)
+			case waits && isReady(pod):
+				starting[pod.UID] = false
+				open--
+				if open == 0 {
+					beats.Stop()
+				}
+				_ = a.runtime.AskReady(ctx, string(pod.UID))
+			}
+		case <-beats.C:
+			_ = a.runtime.Version(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

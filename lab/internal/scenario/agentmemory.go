@@ -1,0 +1,148 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// The load and the limits of the scenario "agent-memory". Memory is resident memory in MiB.
+const (
+	largeNodePods   = 500
+	largePodBytes   = 15 << 10 // minimum size of a pod object in JSON
+	largeNodeMemory = 55       // maximum of the resident memory, including the start of the agent
+	pagesOnly       = "KUBE_FEATURE_WatchListClient=false"
+)
+
+// agentMemory measures the memory of an agent that starts on a node with 500 pods. One agent gets the pods as a
+// streaming list. The other agent requests pages, as from an API server without streaming lists. The node consists only
+// of objects and a synthetic runtime.
+func agentMemory(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	runtime := synthetic.NewRuntime()
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	living, end := context.WithCancel(ctx)
+	alive, living := errgroup.WithContext(living)
+	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
+	if err := synthetic.Register(ctx, b.Kube, costNode); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, costNode)) }()
+	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, costNode) })
+	if err := fillLargeNode(living, b, v, runtime); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, b.Kube.DeletePods(context.WithoutCancel(ctx), b.Node.Report, b.Namespace))
+	}()
+	defer func() { err = errors.Join(err, b.Node.StopExtraAgents(), b.Node.StopFloor()) }()
+	plain := node.ExtraAgent{Program: b.Node.Agent(), Kubeconfig: b.Node.AgentKubeconfig()}
+	paged := plain
+	paged.Env = []string{pagesOnly}
+	if err := b.Node.StartExtraAgentsOf(ctx, costNode, []node.ExtraAgent{plain, paged}); err != nil {
+		return err
+	}
+	if err := b.Node.StartFloor(ctx, costNode); err != nil {
+		return err
+	}
+	for extra, list := range []string{"a streaming list", "paged lists"} {
+		if err := judgeLargeNode(ctx, b, v, extra, list); err != nil {
+			return err
+		}
+	}
+	floor, err := b.Node.FloorUsage()
+	if err != nil {
+		return err
+	}
+	v.Note("a bare client-go reflector with a streaming list: %v of resident memory, %v without the program's file, "+
+		"peak %v", size(floor.Memory), size(floor.Own), size(floor.Peak))
+	return nil
+}
+
+// fillLargeNode starts largeNodePods pods of at least largePodBytes each.
+func fillLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, runtime *synthetic.Runtime) error {
+	images := make([]string, costContainers)
+	for i := range images {
+		images[i] = fmt.Sprintf("images.invalid/%s/image-%d:1", b.Namespace, i+1)
+		runtime.AddImage(images[i])
+	}
+	kubelet := synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: costNode, Pace: synthetic.Usual(), Change: enlarge}
+	starts, starting := errgroup.WithContext(ctx)
+	starts.SetLimit(16)
+	for i := range largeNodePods {
+		starts.Go(func() error {
+			_, err := kubelet.Start(starting, b.Namespace, fmt.Sprintf("large-%d", i+1), images, false)
+			return err
+		})
+	}
+	if err := starts.Wait(); err != nil {
+		return err
+	}
+	var object json.RawMessage
+	if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace+"/pods/large-1", &object); err != nil {
+		return err
+	}
+	v.Note("%d pods of %.1f KiB each", largeNodePods, float64(len(object))/1024)
+	if len(object) < largePodBytes {
+		v.Problem("a pod object has %d bytes, want at least %d: the measurement is too easy", len(object), largePodBytes)
+	}
+	return nil
+}
+
+// enlarge adds to a pod what large pods usually have: many variables in each container, and long annotations.
+func enlarge(pod *corev1.Pod) {
+	for i := range pod.Spec.Containers {
+		for j := range 20 {
+			pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, corev1.EnvVar{
+				Name: fmt.Sprintf("SERVICE_VARIABLE_%02d", j), Value: strings.Repeat("v", 60)})
+		}
+	}
+	pod.Annotations = map[string]string{}
+	for i := range 4 {
+		pod.Annotations[fmt.Sprintf("example.com/configuration-%d", i)] = strings.Repeat("a", 500)
+	}
+}
+
+// judgeLargeNode checks the memory of one agent after the agent has reconstructed the start-ups of all pods.
+func judgeLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, extra int, list string) error {
+	err := b.Node.Report.Wait(ctx, fmt.Sprintf("the agent with %s to know %d pods", list, largeNodePods), time.Minute,
+		time.Second, func(ctx context.Context) error {
+			known, err := b.Node.Extra(extra).Timelines(ctx)
+			if err == nil && len(known) < largeNodePods {
+				err = fmt.Errorf("the agent knows %d pods", len(known))
+			}
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	// Wait until the agent has returned unused memory to the kernel.
+	if err := sleep(ctx, 20*time.Second); err != nil {
+		return err
+	}
+	used, err := b.Node.ExtraUsage(extra)
+	if err != nil {
+		return err
+	}
+	v.Compared++
+	v.Note("the agent with %s: %v of resident memory, %v without the program's file, peak %v", list, size(used.Memory),
+		size(used.Own), size(used.Peak))
+	if used.Peak > largeNodeMemory<<20 {
+		v.Problem("the agent with %s used up to %v of resident memory, want at most %d MiB", list, size(used.Peak),
+			largeNodeMemory)
+	}
+	return nil
+}
