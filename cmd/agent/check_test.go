@@ -266,6 +266,8 @@ func TestCheckReportsAccessMode(t *testing.T) {
 		"--web-auth=local --web-config-file=" + file: {"web pods       readable by clients over loopback",
 			"web metrics    readable by clients with a password\n"},
 		"--metrics-pod-labels": {"metrics contain pod names: to restrict metrics, use --web-auth=kubernetes"},
+		"--metrics-workloads=5": {"metrics contain names of workloads: to restrict metrics, use " +
+			"--web-auth=kubernetes"},
 		"--web-auth=none --listen-address=127.0.0.1:9717": {
 			"web pods       readable by clients over loopback, because 127.0.0.1:9717 is a loopback address",
 		},

@@ -14,9 +14,12 @@ func checkWeb(c config) []finding {
 	}
 	names := webFinding("pods", c.who(true))
 	metrics := webFinding("metrics", c.who(false))
-	if c.podSeries {
-		metrics.detail += "; with --metrics-pod-labels=on, metrics contain pod names: to restrict metrics, use " +
-			"--web-auth=kubernetes"
+	const remedy = ": to restrict metrics, use --web-auth=kubernetes"
+	switch {
+	case c.podSeries:
+		metrics.detail += "; with --metrics-pod-labels=on, metrics contain pod names" + remedy
+	case c.workloads > 0:
+		metrics.detail += "; with --metrics-workloads, metrics contain names of workloads" + remedy
 	}
 	return []finding{
 		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of paths are open to " +

@@ -17,6 +17,7 @@ import (
 	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // config is the validated configuration of the agent.
@@ -38,6 +39,7 @@ type config struct {
 	webHosts      []string
 
 	podSeries bool // export a metric series for each pod
+	workloads int  // number of workloads with their own metric series; 0 means none
 
 	historyBytes int // memory limit of the history of deleted pods
 
@@ -120,6 +122,12 @@ func (c *config) reportTable() flags.Table {
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
 			"export metrics of single pods, with the labels \"namespace\" and \"pod\", for at most 250 pods of the "+
 				"node"),
+		{
+			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
+			Help: "number of workloads, such as Deployments, for which the agent exports metrics with the labels " +
+				"\"namespace\" and \"workload\", 0 to 50. Start-ups of further workloads count for the workload " +
+				"\"other\". Each workload adds at most 15 series", Set: c.setWorkloads,
+		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the start-ups of deleted pods and for the sums of the past day, " +
@@ -230,6 +238,15 @@ func (c *config) setListenAddress(value string) error {
 
 // maxHistory is the largest value of --history-limit, in bytes. The maximum keeps the agent's memory small.
 const maxHistory = 64 << 20
+
+func (c *config) setWorkloads(value string) error {
+	number, err := strconv.Atoi(value)
+	if err != nil || number < 0 || number > export.MaxWorkloads {
+		return fmt.Errorf("invalid number %q: must be 0 to %d", value, export.MaxWorkloads)
+	}
+	c.workloads = number
+	return nil
+}
 
 func (c *config) setHistoryLimit(value string) error {
 	quantity, err := resource.ParseQuantity(strings.TrimSuffix(value, "B"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ import (
 type fullNode struct {
 	pods, registries int
 	podSeries        bool // --metrics-pod-labels
+	workloads        int  // --metrics-workloads
 	trace            export.TraceOf
 }
 
@@ -29,6 +31,14 @@ func (n fullNode) registry() *prometheus.Registry {
 	metrics := export.NewMetrics(registry, n.trace)
 	for i := range n.pods {
 		metrics.Observe(n.pod(i))
+	}
+	if n.workloads > 0 {
+		series := export.NewWorkloadSeries(registry, n.workloads)
+		for i := range n.pods {
+			pod := n.pod(i)
+			pod.Owner.Name += strconv.Itoa(i)
+			series.Observe(pod)
+		}
 	}
 	var starting []timeline.Timeline
 	for i := range n.pods {

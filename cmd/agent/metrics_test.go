@@ -23,6 +23,7 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -91,6 +92,8 @@ func TestMetricsDocument(t *testing.T) {
 			"group of waiting workloads adds one more |\n" +
 			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods, and a second series " +
 			"for each of these pods while it is starting |\n" +
+			"| `--metrics-workloads` | at most " + strconv.Itoa(workloadSeries()) + " series for each workload, and as " +
+			"many for the workload `other` |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
 			"| `--node-startup` | 12 series after the first workload pod of the node was ready |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
@@ -115,6 +118,15 @@ func TestMetricsDocument(t *testing.T) {
 	}
 }
 
+// workloadSeries returns the maximum number of series of one workload: two counters, and one counter for each cause.
+func workloadSeries() int {
+	causes := map[timeline.Cause]bool{}
+	for _, phase := range timeline.Phases() {
+		causes[timeline.CauseOf(phase)] = true
+	}
+	return 2 + len(causes)
+}
+
 // TestMetricsAreClean lints the metrics of an agent with every option on.
 func TestMetricsAreClean(t *testing.T) {
 	problems, err := testutil.GatherAndLint(everything(t))
@@ -134,7 +146,7 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(),
 		"--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
+		"--metrics-pod-labels=on", "--metrics-workloads=50", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
 		"--verify-interval=10m", "--watch-delays=on",
 		"--node-health", "--node-startup", "--pressure", "--probes-file="+probesFile(t),
 		"--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))

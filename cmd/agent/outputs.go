@@ -32,6 +32,9 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records,
 		terminations: d.config.recordsHaveTerminations()}
 	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
+	if d.config.workloads > 0 {
+		out.settledSinks = append(out.settledSinks, export.NewWorkloadSeries(d.registry, d.config.workloads).Observe)
+	}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
 			d.logger.Warn("the agent discards records, because standard output is closed or is /dev/null: " +

@@ -19,6 +19,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/internal/registrylabel"
+	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -132,12 +133,13 @@ func scrapedBytes(t testing.TB, handler http.Handler, accept string) int {
 }
 
 // The function "busiest" returns the metrics of a node with 500 pods, more registries than label values, a series for
-// each pod, and exemplars.
+// each pod and for the maximum number of workloads, and exemplars.
 func busiest() *prometheus.Registry {
 	trace := func(t timeline.Timeline) string {
 		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())
 	}
-	return fullNode{pods: 500, registries: registrylabel.Max + 2, podSeries: true, trace: trace}.registry()
+	return fullNode{pods: 500, registries: registrylabel.Max + 2, podSeries: true,
+		workloads: export.MaxWorkloads, trace: trace}.registry()
 }
 
 // withRest combines the start-up metrics of the busiest node with the other metrics of an agent.

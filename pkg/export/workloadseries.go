@@ -1,0 +1,109 @@
+package export
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// MaxWorkloads is the maximum number of workloads with their own series. Each workload has two series, and one series
+// for each cause of its start-ups.
+const MaxWorkloads = 50
+
+// freeAfter is the time after which an idle workload loses its series, if another workload needs them.
+const freeAfter = time.Hour
+
+// otherWorkloads is the label value of all workloads without their own series.
+const otherWorkloads = "other"
+
+// WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. A later
+// workload gets the series of a workload that has had no start-up for an hour. If there is no such workload, the start-up
+// counts for the workload "other". WorkloadSeries is not safe for concurrent use.
+type WorkloadSeries struct {
+	limit    int
+	latest   map[workload]time.Time // time of the latest start-up of each workload with its own series
+	ended    *prometheus.CounterVec
+	failures *prometheus.CounterVec
+	seconds  *prometheus.CounterVec
+}
+
+// workload contains the values of the labels of one workload.
+type workload struct{ namespace, kind, name string }
+
+// NewWorkloadSeries creates and registers the metrics of workloads. The argument "limit" is the maximum number of
+// workloads with their own series, from 1 to MaxWorkloads. NewWorkloadSeries panics if the metrics are already
+// registered.
+func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSeries {
+	labels := []string{"namespace", "workload_kind", "workload"}
+	const other = " The workload \"other\" contains all workloads above the limit of --metrics-workloads."
+	s := &WorkloadSeries{
+		limit: limit, latest: map[workload]time.Time{},
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_workload_startups_total",
+			Help: "Start-ups of the pods of one workload. Covers the same start-ups as " +
+				"podlapse_pod_startup_duration_seconds." + other,
+		}, labels),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_workload_startup_failures_total",
+			Help: "Pods of one workload that failed, were deleted before they were ready, or were not ready after an " +
+				"hour." + other,
+		}, labels),
+		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "podlapse_workload_startup_seconds_total",
+			Help: "Duration of the start-ups in podlapse_workload_startups_total, by cause. To get the mean duration, " +
+				"divide the sum of all causes by podlapse_workload_startups_total." + other,
+		}, append(labels, "cause")),
+	}
+	registerer.MustRegister(s.ended, s.failures, s.seconds)
+	return s
+}
+
+// Observe counts one settled start-up.
+func (s *WorkloadSeries) Observe(t timeline.Timeline) {
+	w := s.labelsOf(t)
+	labels := []string{w.namespace, w.kind, w.name}
+	if t.State != timeline.StateReady && t.State != timeline.StateSucceeded {
+		s.failures.WithLabelValues(labels...).Inc()
+		return
+	}
+	s.ended.WithLabelValues(labels...).Inc()
+	for _, span := range t.Phases {
+		s.seconds.WithLabelValues(w.namespace, w.kind, w.name, string(span.Cause)).Add(span.Duration().Seconds())
+	}
+}
+
+// labelsOf returns the labels of the pod's workload. A pod without an owner is a workload of its own.
+func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
+	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName)}
+	if t.Owner == (timeline.Owner{}) {
+		w.kind, w.name = "Pod", labelValue(t.Name, maxName)
+	}
+	if _, named := s.latest[w]; !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
+		return workload{name: otherWorkloads}
+	}
+	s.latest[w] = t.SettledAt
+	return w
+}
+
+// The method "free" deletes the series of the workload that has been idle for the longest time. If no workload has been
+// idle for freeAfter, the method returns false.
+func (s *WorkloadSeries) free(now time.Time) bool {
+	var idle workload
+	since := now
+	for w, at := range s.latest {
+		if at.Before(since) {
+			idle, since = w, at
+		}
+	}
+	if now.Sub(since) < freeAfter {
+		return false
+	}
+	delete(s.latest, idle)
+	series := prometheus.Labels{"namespace": idle.namespace, "workload_kind": idle.kind, "workload": idle.name}
+	for _, counter := range []*prometheus.CounterVec{s.ended, s.failures, s.seconds} {
+		counter.DeletePartialMatch(series)
+	}
+	return true
+}
