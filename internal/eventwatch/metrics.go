@@ -48,9 +48,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
 		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the revision at the pod's arrival, or at the end of the previous watch. from=\"history\": the oldest " +
-			"Event of the namespace, because the namespace has few Events. from=\"gap\": the next new Event, " +
-			"because the namespace has too many Events. With from=\"gap\", the agent can miss earlier Events.",
+			"the revision when the pod arrived, or when the previous watch ended. from=\"history\": the oldest Event " +
+			"of the namespace, because the namespace has few Events. from=\"gap\": the next new Event, because the " +
+			"namespace has too many Events. With from=\"gap\", the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
@@ -63,19 +63,19 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that could not start at their revision, because the API server no longer had the " +
-				"changes since this revision (status 410).",
+			Help: "Event watches that could not start at the requested revision, because the API server no longer had " +
+				"the changes since this revision (status 410).",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Times that the agent gave up waiting for the Events of a pod. The agent waits until an Event of " +
-				"the pod arrives, or until an Event watch has read all existing Events. If neither happens within 5 " +
-				"seconds, the agent gives up. The timeline of the pod can then lack evidence about image pulls.",
+			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. A request " +
+				"has a result when an Event of the pod arrives, or when an Event watch has read all existing Events. " +
+				"Without a result, the timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
 			Help: "Times that the agent replaced the Event watch on a namespace with Event watches on single pods. " +
-				"The agent does this if it needs only a few of the many Events in the namespace.",
+				"The agent replaces the watch if the agent needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

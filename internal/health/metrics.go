@@ -22,7 +22,7 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_source_reconnects_total",
 			Help: "Recoveries of a source from a failure. The first connection of the source does not count. A watch " +
-				"that ended normally and was opened again does not count either.",
+				"that ended normally and was opened again does not count.",
 			ConstLabels: labels,
 		}, func() float64 { return float64(b.status(i).Recoveries) }),
 	)

@@ -20,8 +20,8 @@ func TestSourcesHaveMetrics(t *testing.T) {
 		podWatch(up, "")
 	}
 	want := `# HELP podlapse_source_reconnects_total Recoveries of a source from a failure. The first ` +
-		`connection of the source does not count. A watch that ended normally and was opened again does not count ` +
-		`either.
+		`connection of the source does not count. A watch that ended normally and was opened again does not ` +
+		`count.
 # TYPE podlapse_source_reconnects_total counter
 podlapse_source_reconnects_total{source="cri"} 0
 podlapse_source_reconnects_total{source="pod_watch"} 2

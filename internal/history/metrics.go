@@ -15,7 +15,7 @@ func (h *History) register() {
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +
-				"never added, because a limit was reached: the size in --history-limit, or 1000 pods.",
+				"did not add to its memory, because a limit was reached: the size in --history-limit, or 1000 pods.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

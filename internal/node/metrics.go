@@ -57,8 +57,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		running: desc("podlapse_addon_pods_running", "Running pods of an add-on on this node (pod phase Running).",
 			addon...),
 		ready: desc("podlapse_addon_pods_ready", "Running pods of an add-on on this node that are ready.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node, without a "+
-			"container restart in the last minute.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node whose "+
+			"containers did not restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
 			"run that ended, and by the reason for its end. Excludes restarts before the agent first saw the "+
 			"pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",
@@ -68,10 +68,10 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes because "+
 			"the node has too many conditions."),
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
-			"add-ons, or because an add-on in a different namespace has the same name."),
+			"add-ons, or because two add-ons in different namespaces have the same name."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
 			"Container restarts that podlapse_addon_restarts_total does not count, because that metric has too "+
-				"many series, or because an add-on in a different namespace has the same name."),
+				"many series, or because two add-ons in different namespaces have the same name."),
 	}
 }
 

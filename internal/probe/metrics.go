@@ -35,9 +35,9 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 			Name: "podlapse_probe_duration_seconds",
 			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
 				"the open connection to the first byte of the response) and \"total\" (the whole attempt). The label " +
-				"\"result\" contains the result of the stage. For \"total\", the label contains the result of the " +
-				"attempt. If an attempt fails during a stage, the duration of this stage is the time until the " +
-				"failure.",
+				"\"result\" contains the result of the stage. For \"total\", the label \"result\" contains the " +
+				"result of the attempt. If an attempt fails during a stage, the duration of this stage is the time " +
+				"until the failure.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

@@ -37,17 +37,18 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
 				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
-				"Covers only those pods in podlapse_pod_startup_duration_seconds whose evidence is complete: no time "+
-				"is unexplained, and the evidence separates pulls and init containers from all other steps. The "+
-				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+				"Covers only the pods in podlapse_pod_startup_duration_seconds with complete evidence. Evidence is "+
+				"complete if no time is unexplained, and if pulls and init containers are separate from all other "+
+				"steps. The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. Time that the evidence does not divide between phases with the same cause counts "+
-				"for the first of these phases. Pull and unpack together count for \"image_pull\". Volumes, network "+
-				"and sandbox together count for \"sandbox_setup\". All other undivided time and unexplained time "+
-				"counts for \"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, their time counts for one phase. "+
+				"The time of phases with the same cause, or with the causes \"kubelet\" and \"runtime\", counts for "+
+				"the first of these phases. The time of pull and unpack counts for \"image_pull\". The time of "+
+				"several phases from \"volumes\" to \"sandbox\" counts for \"sandbox_setup\". All other time that "+
+				"the evidence cannot separate or explain counts for \"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -69,8 +70,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
 				"lost Event counts only if the agent needs this Event to attribute the time of a pull to a cause. " +
-				"After 25 Events about a pod, the kubelet drops further Events by design, so these Events do not " +
-				"count. Excludes evidence that the container runtime can never report " +
+				"After 25 Events about a pod, the kubelet drops further Events by design, so the dropped Events do " +
+				"not count. Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

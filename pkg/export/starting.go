@@ -20,8 +20,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	return &startingPods{
 		now: now,
 		pods: prometheus.NewDesc("podlapse_pods_starting",
-			"Pods of this node that are starting, by current phase. The series with phase=\"image_pull\" exists only "+
-				"while a pod is in this phase. The same applies to phase=\"sandbox_setup\".", phase, nil),
+			"Pods of this node that are starting, by current phase. A series with phase=\"image_pull\" or "+
+				"phase=\"sandbox_setup\" exists only while a pod is in this phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
 			"Longest time that a pod in podlapse_pods_starting has been in its current phase. Absent if no pod "+
 				"is in the phase.",
