@@ -131,9 +131,9 @@ func (c *config) reportTable() flags.Table {
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the start-ups of deleted pods and for the sums of the past day, " +
-				"0 to 64MiB. The API still serves these start-ups. One start-up takes about 2 KiB. The agent keeps " +
-				"at most the latest 1000 deleted pods. The sums take at most a quarter of the memory. 0: the agent " +
-				"keeps neither deleted pods nor sums", Set: c.setHistoryLimit,
+				"0 to 64MiB. The API still serves the start-ups of deleted pods. One start-up takes about 2 KiB. " +
+				"The agent keeps at most the latest 1000 deleted pods. The sums take at most a quarter of the " +
+				"memory. 0: the agent keeps neither deleted pods nor sums", Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+
@@ -153,8 +153,8 @@ func (c *config) keepTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
-			Help: "directory for the state file (at most 16 MiB), which preserves start-ups in progress when the " +
-				"agent restarts. Each agent requires its own directory. Without this flag, a restart loses " +
+			Help: "directory for the state file. The state file (at most 16 MiB) preserves start-ups in progress " +
+				"when the agent restarts. Each agent requires its own directory. Without this flag, a restart loses " +
 				"start-ups in progress",
 			Set: flags.Text(&c.stateDir),
 		},

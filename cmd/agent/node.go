@@ -55,8 +55,8 @@ func (c *config) nodeTable() flags.Table {
 				"While pods start, the agent reads /proc/pressure"),
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
-				"ready. Until then, the agent lists its Node object once per second, or every 10s after 3 minutes. "+
-				"Requires a ServiceAccount that can list and watch nodes"),
+				"ready. Until this pod is ready, the agent lists its Node object once per second, and after 3 minutes "+
+				"every 10s. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
 			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +

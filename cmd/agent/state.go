@@ -111,7 +111,8 @@ func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 		err = sums.Restore(text)
 	}
 	if err != nil {
-		d.logger.Named(partState).Warn("cannot use the saved sums: the report lacks the start-ups before this agent",
+		d.logger.Named(partState).Warn(
+			"cannot use the saved sums: the report lacks the start-ups that ended before this agent started",
 			zap.Error(err))
 	}
 }

@@ -119,8 +119,8 @@ func (a agentQuery) noteFallback() {
 		return
 	}
 	if reason := a.cluster.Fallback(); reason != "" {
-		a.note(fmt.Errorf("the command reached agents over port-forwards, because the API server's proxy to pods %s",
-			reason))
+		a.note(fmt.Errorf("the command reached agents over port-forwards, because of a problem with the API server's "+
+			"proxy: the proxy %s", reason))
 	}
 }
 

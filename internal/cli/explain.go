@@ -32,8 +32,8 @@ func (c *explainConfig) table() flags.Table {
 	own := flags.Table{
 		{
 			Name: "since", Value: "DURATION",
-			Help: "only start-ups that are in progress or that ended in the past DURATION, at most 7d. Units: s, m, " +
-				"h, d. Without this flag, the command shows all known start-ups",
+			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 7d. Units: " +
+				"s, m, h, d. Without this flag, the command shows all known start-ups",
 			Set: func(value string) error {
 				if value == "" {
 					return nil
@@ -43,8 +43,8 @@ func (c *explainConfig) table() flags.Table {
 		},
 		{
 			Name: "revision", Value: "REVISION[,REVISION]", Set: c.setRevisions,
-			Help: "the revision of a workload to show, or two revisions to compare. A revision is a number that " +
-				"kubectl rollout history prints, or the value of the label pod-template-hash or " +
+			Help: "show one revision of the workload, or compare two revisions. A revision is a number that " +
+				"\"kubectl rollout history\" prints, or the value of the label pod-template-hash or " +
 				"controller-revision-hash. By default, the command compares the latest two revisions",
 		},
 	}

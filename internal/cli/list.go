@@ -164,7 +164,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 // check reports flags that the user cannot combine.
 func (o *listOutput) check() error {
 	if o.noHeaders && (o.format == outputJSON || o.format == outputYAML) {
-		return fmt.Errorf("--no-headers requires -o table or -o wide: -o %s has no headings", o.format)
+		return fmt.Errorf("--no-headers requires -o table or -o wide: -o %s has no column headings", o.format)
 	}
 	return nil
 }

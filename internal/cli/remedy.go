@@ -86,7 +86,7 @@ func (r agentAccess) serverRemedy(err error) error {
 // pod according to the API server, or empty if the user selected the agent.
 func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 	if node != "" {
-		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The node's agent possibly has "+
+		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. Perhaps the node's agent has "+
 			"not seen the pod yet: repeat the command. If the error remains, check the agent: %s nodes %s", err, node,
 			a.Program.Name, node)
 	}

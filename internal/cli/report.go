@@ -40,8 +40,8 @@ func (c *reportConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{
 			Name: "since", Value: "DURATION", Default: "24h",
-			Help: "start-ups that are in progress or that ended in the past DURATION, at most 24h. Agents count " +
-				"whole hours. Units: s, m, h, d",
+			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h. Agents " +
+				"round the beginning of this period down to a full hour. Units: s, m, h, d",
 			Set: flags.Duration(&c.past, tally.Kept, "at most 24h, for example 6h"),
 		},
 		{

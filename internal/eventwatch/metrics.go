@@ -63,8 +63,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that could not start at the requested revision, because the API server no longer had " +
-				"the changes since this revision (status 410).",
+			Help: "Event watches that could not start at the requested revision, because the API server no longer " +
+				"had the changes since this revision (status 410).",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",

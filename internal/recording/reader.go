@@ -91,7 +91,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, fmt.Errorf("the line is longer than %d bytes", MaxLine)
 		case err != nil && err != io.EOF:
-			return nil, fmt.Errorf("read: %w", err)
+			return nil, fmt.Errorf("read the recording: %w", err)
 		case err == io.EOF && len(line) > 0 && r.begun && !json.Valid(line):
 			return nil, ErrTruncated
 		}

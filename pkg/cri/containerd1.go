@@ -107,7 +107,8 @@ func sandboxAlone(encoded []byte) error {
 		return fmt.Errorf("parse the answer: %w", err)
 	}
 	if kind := answer.GetContainer().GetLabels()[kindLabel]; kind != kindSandbox {
-		return fmt.Errorf("the container is of the kind %q: the agent reads only the containers of sandboxes", kind)
+		return fmt.Errorf("the container has the kind %q, but the agent reads only containers of the kind "+
+			"\"sandbox\"", kind)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (s *Source) Run(run func(context.Context) error) {
 		select {
 		case <-s.Finished:
 		case <-time.After(Patience):
-			s.t.Error("Run did not return")
+			s.t.Error("the source's method Run did not return in time")
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // errReset is the error of a handler after a rule has reset the handler's connection.
-var errReset = errors.New("the registry reset the connection, because a rule requires this")
+var errReset = errors.New("the registry reset the connection, because a rule requires a reset")
 
 // faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the
 // last byte.

@@ -97,7 +97,7 @@ containerd is stopped.
 func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, lengths, violations int) error {
 	var node corev1.Node
 	if err := e.bench.Kube.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
-		return fmt.Errorf("read the versions for the page: %w", err)
+		return fmt.Errorf("read the versions of the node's software for the page: %w", err)
 	}
 	info := node.Status.NodeInfo
 	var page strings.Builder

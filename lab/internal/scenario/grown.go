@@ -98,7 +98,7 @@ func (g grown) await(ctx context.Context, count int) (names []string, err error)
 				continue
 			}
 			if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, ready) {
-				return errors.New(pod.Name + " is not ready, or not gone yet")
+				return errors.New(pod.Name + " is not ready or is being deleted")
 			}
 			names = append(names, pod.Name)
 		}

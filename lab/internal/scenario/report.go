@@ -212,8 +212,9 @@ func awaitReport(ctx context.Context, b *bench.Bench, total int) (found fleetRep
 				return fmt.Errorf("read the report: %w", err)
 			}
 			if found.StartUps < total || found.InProgress > 0 {
-				return fmt.Errorf("the report contains %d start-ups and %d in progress, want %d and 0", found.StartUps,
-					found.InProgress, total)
+				return fmt.Errorf("the report contains %d completed start-ups and %d start-ups in progress, "+
+					"want %d and 0",
+					found.StartUps, found.InProgress, total)
 			}
 			return nil
 		})

@@ -95,7 +95,7 @@ func (p plugin) explainRevisions(ctx context.Context, arguments ...string) (work
 	answer, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace, "-o", "json"},
 		arguments...)...)
 	if err == nil && answer.code != 0 {
-		err = fmt.Errorf("explain deployment/shop: exit code %d: %s", answer.code, answer.stderr)
+		err = fmt.Errorf("run \"explain deployment/shop\": exit code %d: %s", answer.code, answer.stderr)
 	}
 	if err != nil {
 		return workloadReport{}, err

@@ -145,7 +145,7 @@ func (v *Verdict) comparePercentiles(report workloadReport) error {
 	}
 	n := len(totals)
 	if n == 0 {
-		return errors.New("explain lists no ready pod")
+		return errors.New("the output of \"explain\" lists no ready pod")
 	}
 	slices.Sort(totals)
 	d := report.Summary.Durations
