@@ -97,7 +97,7 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 // unknownPod returns the error that none of the agents knows a pod.
 func unknownPod(pod resource, asked int) error {
 	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). "+
-		"%s An agent keeps only the latest deleted pods, and forgets them when it restarts",
+		"%s An agent remembers only the latest deleted pods, and forgets all deleted pods when the agent restarts",
 		errUnknownPod, pod.namespace,
 		pod.name, asked, pod.asWorkload())
 }
@@ -106,12 +106,13 @@ func unknownPod(pod resource, asked int) error {
 // the time in the argument "since".
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
-		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or ended after %s: set a longer "+
-			"--since, or check the name and the namespace (-n)", errUnknownPod, r, since.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+
+			"longer --since, or check the name and the namespace (-n)", errUnknownPod, r,
+			since.UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Agents know only pods "+
-		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent keeps only the "+
-		"latest deleted pods, and forgets them when it restarts", errUnknownPod, r, r.namespace)
+		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent remembers only the "+
+		"latest deleted pods, and forgets all deleted pods when the agent restarts", errUnknownPod, r, r.namespace)
 }
 
 // asWorkload returns the hint for a user who gave the name of a workload as the name of a pod.

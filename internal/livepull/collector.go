@@ -22,8 +22,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are downloading content. Includes pulls by other clients of the "+
-				"runtime."+registrylabel.Help,
+			"Image pulls that are downloading content. Includes pulls by clients of the runtime other "+
+				"than the kubelet."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
 			"Image pulls that the kubelet has requested and that have not received content yet. These pulls wait in "+

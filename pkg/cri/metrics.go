@@ -11,7 +11,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		Name: "podlapse_runtime_requests_total",
 		Help: "Requests to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
 			"result=\"dropped\": too many requests were open. result=\"given_up\": the runtime failed for too long. " +
-			"The agent repeats a request if it still needs the answer.",
+			"The agent repeats a request if the agent still needs the answer.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_requests_open",

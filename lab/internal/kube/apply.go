@@ -99,7 +99,7 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 		switch {
 		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // skip other kinds and subresources
 		case resource.Namespaced && object.Namespace == "":
-			return "", errors.New("the object has no namespace, but its kind requires one")
+			return "", errors.New("the object has no namespace, but its kind requires a namespace")
 		case resource.Namespaced:
 			return root + "/namespaces/" + object.Namespace + "/" + resource.Name + "/" + object.Name, nil
 		default:
