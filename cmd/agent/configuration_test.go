@@ -29,10 +29,10 @@ func TestConfigurationDocument(t *testing.T) {
 This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generated from the agent's table of flags
 (` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
 
-- Each flag has an environment variable. If both are set, the flag takes precedence.
+- Each flag has an environment variable. If the flag and the variable are both set, the flag takes precedence.
 - A switch has the values ` + "`on` and `off`" + `, and also accepts ` + "`true` and `false`" + `.
   A switch without a value, such as ` + "`--annotate`" + `, is on.
-- ` + "`podlapse-agent check`" + ` accepts the same flags and tests their requirements.
+- ` + "`podlapse-agent check`" + ` accepts the flags of ` + "`podlapse-agent run`" + ` and tests their requirements.
 - With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + `, the agent also sends [traces and metrics over OTLP](otlp.md).
   The agent also accepts the other standard ` + "`OTEL_*`" + ` variables.
 

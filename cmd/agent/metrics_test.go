@@ -79,8 +79,8 @@ func TestMetricsDocument(t *testing.T) {
 			"agent's own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
 			"Histograms have classic and native buckets, with two exceptions: the histograms of phases and of " +
 			"unpacking have only native buckets. If Prometheus does not store native histograms, it stores only the " +
-			"count and the sum of these two histograms. If the agent sends traces, the exemplars of histograms " +
-			"contain the trace ID of a start-up (`trace_id`).\n\n" +
+			"count and the sum of the histograms of phases and of unpacking. If the agent sends traces, the " +
+			"exemplars of histograms contain the trace ID of a start-up (`trace_id`).\n\n" +
 			"Each label has a limited set of values. If the agent knows the label values when it starts, the " +
 			"agent creates the series with the value zero. The values of the label `registry` are the names of up to " +
 			"[six registries](pulls.md#which-registries-have-a-label), and `other` for all further registries. When " +

@@ -63,9 +63,9 @@ var notTried = [][2]string{
 // pageIntroduction is the text of the accuracy page before the first numbers.
 const pageIntroduction = `# Accuracy
 
-podlapse names a cause for each second of a start-up. This page shows how often this cause is correct. The lab injects
-faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse reports
-with independent evidence:
+podlapse names a cause for each second of a start-up. This page shows how often the named cause is correct. The lab
+injects faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse
+reports with independent evidence:
 
 - the logs of the kubelet, containerd, the network plugin and the registry
 - the log of the program in each container
@@ -83,7 +83,7 @@ const pageRules = `
 	`). If podlapse reports a wrong cause, the time
   within the error bound of the phase also counts as unattributed.
 - **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the error
-  bound counts.
+  bound counts as wrong.
 - **Not judged**: the independent evidence does not show the actual cause.
 
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
