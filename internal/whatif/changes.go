@@ -14,7 +14,8 @@ import (
 // mountLeast is the longest time that the kubelet needs for volumes that are ready at once.
 const mountLeast = 500 * time.Millisecond
 
-// changes returns the changes that concern the start-up. The caller omits changes without a certain gain.
+// changes returns the changes that concern the start-up. The caller omits each change whose gain is uncertain or too
+// small.
 func (s *startUp) changes() []change {
 	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configuration(), s.failedRuns(),
 		s.sidecars(), s.probePeriods())
@@ -28,7 +29,7 @@ func (s *startUp) newChange(id api.WhatIf, container string) change {
 
 // The method "save" records that the change saves all time of the given phases. The function "concerns" selects the
 // containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part of
-// their time.
+// the time of all these phases.
 func (s *startUp) save(c *change, names []timeline.Phase, concerns func(container string) bool) {
 	for i := range s.phases {
 		phase := &s.phases[i]
@@ -97,8 +98,9 @@ func (s *startUp) imageChanges() []change {
 }
 
 // parallelPulls returns the effect of a larger maxParallelImagePulls, a setting of the kubelet. Pulls in parallel share
-// the download rate. In the worst case, the pull of this pod shares the rate equally with each pull that was ahead. The
-// change does not shorten a wait for a pull of the same image, because the runtime downloads the image only once.
+// the download rate. In the worst case, the pod's pull shares the rate equally with all pulls that were ahead of it in
+// the pull queue. The change does not shorten a wait for a pull of the same image, because the runtime downloads the
+// image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
 	s.save(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
@@ -171,8 +173,8 @@ func (s *startUp) configuration() []change {
 }
 
 // missingObject returns the ConfigMap or Secret that is missing according to the kubelet's Events about a container.
-// The result is empty if these Events name no missing object, or several. If the argument is empty, the Events about
-// the pod count.
+// The result is empty if the Events name no missing object or several missing objects. If the argument is empty, the
+// method reads the Events about the pod.
 func (s *startUp) missingObject(container string) (object string) {
 	for _, event := range s.record.Events {
 		for word, kind := range map[string]string{"configmap": "ConfigMap", "secret": "Secret"} {
@@ -206,7 +208,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := s.startOf(container, true), s.startOf(container, false)
-		hidden := container.final.minus(container.first).high // the part that the phases of other containers hide
+		// After the loop, "hidden" is the time between the two starts that the phases of other containers cover.
+		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {
 			phase := &s.phases[k]

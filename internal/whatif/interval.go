@@ -4,13 +4,13 @@ import "time"
 
 // These limits apply to the records of an untrusted server, so that sums do not overflow.
 const (
-	maxLength     = 30 * 24 * time.Hour // of a duration
-	maxProbe      = 24 * time.Hour      // of the settings of a probe
+	maxLength     = 30 * 24 * time.Hour // limit of each duration
+	maxProbe      = 24 * time.Hour      // limit of each time setting of a probe
 	maxPhases     = 2048
 	maxContainers = 512
 )
 
-// interval contains a duration. The true duration is at least low and at most high.
+// interval is a range of possible durations. The true duration is at least low and at most high.
 type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }

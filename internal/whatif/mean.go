@@ -16,9 +16,9 @@ type Mean struct {
 	Container  string     `json:"container,omitempty"` // absent if the change concerns the whole pod
 	Text       string     `json:"text"`                // the most common text of the predictions
 	Assumption string     `json:"assumption"`
-	StartUps   int        `json:"start_ups"` // start-ups with a prediction for this change
-	Of         int        `json:"of"`        // completed start-ups of the workload
-	// Total is the mean duration, before the change, of the start-ups with a prediction.
+	StartUps   int        `json:"start_ups"` // number of start-ups with a prediction for this change
+	Of         int        `json:"of"`        // number of completed start-ups of the workload
+	// Total is the mean duration of the start-ups with a prediction, without the change.
 	Total      api.Seconds `json:"total_seconds"`
 	TotalLeast api.Seconds `json:"total_least_seconds"`
 	TotalMost  api.Seconds `json:"total_most_seconds"`

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, gainLeast is the
-	// minimum of the middle of its interval.
+	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, the middle of the gain's
+	// interval must be at least gainLeast.
 	gainLeast = 500 * time.Millisecond
-	// variation divides a duration. In the next start-up, the steps that do not change can take up to a tenth (10 %)
-	// more or less time.
+	// variation is a divisor: totalAfter adds and subtracts a tenth (10 %) of the duration. In the next start-up, the
+	// steps that do not change can take up to 10 % more or less time.
 	variation = 10
 )
 
@@ -45,8 +45,8 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance, so
-// helps then tests the middle of the interval.
+// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance. For a
+// probe period, the function tests the middle of the gain's interval.
 func helps(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast
@@ -54,8 +54,9 @@ func helps(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// kept returns the minimum total time of the steps that a change does not shorten. The kubelet does these steps one
-// after the other. Gaps between steps, probes, readiness gates and failed runs do not count.
+// kept returns the minimum total time of the steps that a change does not shorten. The kubelet does the steps one after
+// the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their back-off, and the
+// gaps between steps.
 func (s *startUp) kept(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]

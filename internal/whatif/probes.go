@@ -51,7 +51,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	if at < 0 {
 		return c, false
 	}
-	// The kubelet does not probe before the initial delay. It measures the delay from a time in whole seconds.
+	// The kubelet does not probe before the initial delay. The kubelet measures the delay from a time in whole seconds.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.minus(container.final).high-delay, 0)))
 	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
@@ -59,7 +59,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		return c, true
 	}
 	if readiness, known := container.probes[timeline.ProbeReadiness]; known && kind == timeline.ProbeStartup {
-		between := betweenProbes(readiness) // the first readiness probe happens at another moment
+		between := betweenProbes(readiness) // the time of the first readiness probe also changes
 		gain = gain.plus(interval{-between, between})
 	}
 	c.wait[container.name] = gain
@@ -69,10 +69,11 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // shorterPeriod returns how much earlier a probe with a period of 1 s passes. The argument "possible" is the largest
 // possible gain.
 //
-// The container became able to pass the probe at an unknown time between the last failure and the first success. If
-// this time is just before the first success, a shorter period saves nothing. The next start-up probes at other
-// moments, so its first success can even be later. If several successes are required, at most one period passes before
-// each further success, because the kubelet also probes when another part of the pod changes.
+// The container became able to pass the probe at an unknown time between the last failure and the first success. If the
+// container became able to pass just before the first success, a shorter period saves nothing. In the next start-up,
+// the kubelet probes at other times, so the first success can even be later. If the probe requires several successes,
+// at most one period passes before each further success. A further success can come earlier, because the kubelet also
+// probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -80,11 +81,11 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	return interval{min(-successes*next-relist, high), high}
 }
 
-// waitMoved returns how much earlier a container can be ready because its probes happen at other moments in the next
+// waitMoved returns how much earlier a container can be ready if only the times of its probes change in the next
 // start-up. The container became able to pass a probe at most one period before it passed the probe. If several
-// successes are required, the time between them is unknown: the kubelet also probes when another part of the pod
-// changes. The kubelet's first probe can be later than before. The result is false if the container possibly has a
-// probe whose period is unknown.
+// successes are required, the time between two successes is unknown: the kubelet also probes when another part of the
+// pod changes. In the next start-up, the kubelet's first probe can also be later. The result is false if the container
+// might have a probe with an unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.minus(c.final)
 	if c.kind == timeline.KindMain {

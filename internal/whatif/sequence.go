@@ -10,13 +10,15 @@ import (
 
 // relist is the longest usual time in which the kubelet detects the end of an init container or the start of a
 // container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
-// (genericPlegRelistPeriod in pkg/kubelet). After a change, the same step happens at another moment of this period.
+// (genericPlegRelistPeriod in pkg/kubelet). In the next start-up, the kubelet can detect the same step earlier or later
+// by up to the value of relist.
 const relist = 1100 * time.Millisecond
 
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest usual time for volumes and for the network. Longer work can be a wait for another party.
+	// longWork is the longest usual time for volumes and for the network. A phase that takes longer can contain a wait
+	// for another party.
 	longWork = 2 * time.Second
 )
 
@@ -26,25 +28,25 @@ type change struct {
 	container  string // empty if the change concerns the whole pod
 	text       string
 	assumption string // a clause that begins with "if"
-	// saved contains, for each phase of the start-up, how much shorter the phase becomes.
+	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
 	doubt []bool // for each phase, whether its time can belong to other phases
-	// wait contains the saved part of each container's wait, from the start of its process until it is ready.
+	// The field "wait" contains the time that each container saves between the start of its process and its readiness.
 	wait map[string]interval
-	// restarts contains the time that each container saves between its first and its latest run, without the time in
-	// saved.
+	// The field "restarts" contains the time that each container saves between its first run and its latest run, except
+	// the time in the field "saved".
 	restarts map[string]interval
 	// unsure is the time that the change possibly saves. The evidence does not show which phase this time belongs to.
 	unsure time.Duration
-	upTo   bool // the change can save nothing, depending on chance
+	upTo   bool // true if chance decides whether the change saves time
 }
 
-// gain returns how much earlier the start-up ends after a change. The pod is ready when its last container is ready. So
-// a change that makes one container ready earlier helps only as much as the other containers allow. The result is
-// false if the evidence does not bound the gain.
+// gain returns how much earlier the start-up ends after a change. The pod is ready when its last container is ready. If
+// a change affects one container, the other containers limit the gain. The result is false if the evidence does not
+// bound the gain.
 //
-// The gain compares the next start-up with this one. In the next start-up, each step happens at another moment of the
-// kubelet's periods.
+// The gain is the difference between the recorded start-up and the next start-up. The kubelet lists containers and
+// probes containers periodically, so the wait for the next list or probe differs by chance.
 func (s *startUp) gain(c change) (gain interval, ok bool) {
 	work, end, ok := s.work(c)
 	if !ok || s.record.State == timeline.StateSucceeded {
@@ -58,7 +60,7 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 		}
 		if target.kind == timeline.KindMain && s.unprobed(target) {
 			// The kubelet reports the container as ready after its work on all main containers. The change does not
-			// make this wait shorter.
+			// shorten the time from the end of the kubelet's work until the kubelet reports the container as ready.
 			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.minus(end)).low-relist, 0))
 			continue
 		}
@@ -75,8 +77,9 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 }
 
 // readyEarlier returns how much earlier the pod could be ready with the change, if the pod had only the given
-// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a
-// main container before this end, because it updates the status of the pod only then.
+// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet updates the status
+// of the pod after its work on all main containers. Therefore, the kubelet does not probe a main container before the
+// time "end".
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
 	earlier, ok := s.earlier(c, target)
 	if !ok {
@@ -93,15 +96,15 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 		earlier = earlier.plus(atLeastZero(s.ready.minus(target.ready)))
 	}
 	if target.kind == timeline.KindMain && !changes && target.ready.minus(end).low <= firstProbes(target) {
-		earlier.high = maxLength // possibly, the container was able to pass its probes before the kubelet's first probe
+		earlier.high = maxLength // the container might have been able to pass its probes before the first probe
 	}
 	return earlier, true
 }
 
-// endsWithOthers reports whether another party can decide when the pod is ready. There are three such cases: the pod
-// waited for a readiness gate, the time after the change can contain a wait for another party, or another container
-// restarted. The failed runs of such a container can be invisible, because the kubelet worked on other containers at
-// the same time.
+// endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases: the
+// pod waited for a readiness gate, the time after the change can contain a wait for another party, or another container
+// restarted. If a container restarts while the kubelet works on other containers, the record can hide the failed runs
+// of this container.
 func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -121,11 +124,11 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// The method "work" returns how much earlier the kubelet completes its own work after a change, and when this work
-// ended before the change. Post-start hooks are part of the work, because a pod is not ready before the hook of its
-// last container has ended.
+// The method "work" returns how much earlier the kubelet completes its own work after a change, and the time when this
+// work ended without the change. Post-start hooks are part of the work, because a pod is not ready before the hook of
+// its last container has ended.
 func (s *startUp) work(c change) (sum, end interval, ok bool) {
-	last, hidden := -1, false // hidden: the time after the last work has no known phase, and can contain more work
+	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
 		switch phase := s.phases[i].Phase; phase {
 		case timeline.PhaseKubeletSync, timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe,
@@ -156,8 +159,8 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 }
 
 // earlier returns how much earlier the kubelet starts a container after a change. If target is nil, the result is the
-// gain of all phases. The result is false if the pod waits for another party after the change: the kubelet reaches this
-// wait earlier, but the wait can end at the same time as before.
+// gain of all phases. The result is false if the pod waits for another party after the change, because the other party
+// might not end the wait earlier.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -193,9 +196,9 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 	return certain, certain || s.since(phase.StartAt) < final.high
 }
 
-// startOf returns the start of the first or of the latest run. If a phase ends with this start, startOf returns the end
-// of the phase without an error bound. All phases use the same estimate of the start, so this end separates the phases
-// before the start from those after it.
+// startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
+// startOf returns the end of this phase without an error bound. All phases use the same estimate for the start of a
+// run, so this estimate separates the phases before the start from the phases after the start.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -211,9 +214,11 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier the kubelet can reach a container, because its lists detect the ends and starts of
-// earlier containers at other moments. A negative value means later. The startup probe of a sidecar adds its own
-// period. The result is false if this period is unknown. If target is nil, all containers count as earlier.
+// moved returns how much earlier the kubelet can reach a container by chance. The kubelet lists containers
+// periodically, so the delay until the kubelet detects the end or the start of an earlier container varies. A negative
+// value means that the kubelet reaches the container later. For a sidecar with a startup probe, the method also adds
+// the period of the probe. The result is false if the period of a sidecar's startup probe is unknown. If target is nil,
+// the method adds the variations of all containers.
 func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
@@ -236,7 +241,7 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 
 // listed returns how much earlier the kubelet can detect the end of each run of a container, or the start of a sidecar.
 func (s *startUp) listed(c change, of *container) (sum interval) {
-	waits := of.finalAttempt - of.firstAttempt // the ends of failed runs
+	waits := of.finalAttempt - of.firstAttempt // one for the end of each failed run
 	if of.kind != timeline.KindMain {
 		waits++
 	}
@@ -265,8 +270,8 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	})
 }
 
-// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If the pod reaches such a
-// phase earlier, the phase can become longer by the same time.
+// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If another party decides when
+// a phase ends, an earlier start of the phase can make the phase longer.
 func waitsForOthers(phase *api.PhaseRecord) bool {
 	length := most(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
@@ -290,7 +295,8 @@ func waitsForOthers(phase *api.PhaseRecord) bool {
 	return false
 }
 
-// phasesOf returns the phases that the time of a phase can belong to. The list is empty for time without candidates.
+// phasesOf returns the phases that the time of a phase can belong to. For a group phase without candidates, the list is
+// empty.
 func phasesOf(phase *api.PhaseRecord) []timeline.Phase {
 	if phase.Phase.IsGroup() {
 		return phase.MergedWith

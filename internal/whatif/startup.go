@@ -13,7 +13,7 @@ import (
 type startUp struct {
 	record     *api.Record
 	phases     []api.PhaseRecord
-	containers []container // in the order in which the kubelet starts them, without image volumes
+	containers []container // in the order in which the kubelet starts the containers; without image volumes
 	total      time.Duration
 	totalError time.Duration
 	ready      interval // when all containers were ready
@@ -119,8 +119,9 @@ func (s *startUp) addRuns(c *container) {
 	}
 }
 
-// readyLast returns the container whose probe or status ended the start-up. The last phases of the start-up name this
-// container. The result is empty if the evidence does not decide which container was last.
+// readyLast returns the container whose probe or status ended the start-up. The method reads the name of the container
+// from the last phases of the start-up. The result is empty if the evidence does not show which container was ready
+// last.
 func (s *startUp) readyLast() string {
 	for _, phase := range slices.Backward(s.phases) {
 		switch phase.Phase {
@@ -151,7 +152,8 @@ func (s *startUp) milestone(name, container string) (at interval, known bool) {
 	return at, known
 }
 
-// between returns the interval of a milestone. An unknown end of the interval is an end of the start-up.
+// between returns the interval of a milestone. If an end of the interval is unknown, the method uses the start or the
+// end of the start-up instead.
 func (s *startUp) between(m *api.MilestoneRecord) interval {
 	at := interval{0, s.total + s.totalError}
 	if !m.Earliest.IsZero() {
