@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// problem is the body of every error response except those of the health checks.
+// problem is the body of every error response except the error responses of the health checks.
 type problem = api.Problem
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {
@@ -19,8 +19,8 @@ func writeRetry(w http.ResponseWriter, status int, word, reason string) {
 	writeError(w, status, word, reason)
 }
 
-// writeJSON encodes the value before it writes. The client thus gets the whole response or an error. writeJSON
-// ignores errors of the connection, because the client notices them.
+// writeJSON encodes the value before it writes the response. Therefore, the client receives either the whole response
+// or an error. writeJSON ignores errors of the connection, because the client notices them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	body, err := api.EncodeLine(value)
 	if err != nil {

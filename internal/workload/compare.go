@@ -38,12 +38,13 @@ type Difference struct {
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
 	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
-	// favorable durations that the error bounds allow. PWithErrors is 1 if these durations can reverse the
-	// difference. P and PWithErrors are 0 if the verdict is TooFew.
+	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
+	// reverse the difference. P and PWithErrors are 0 if the verdict is TooFew.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
-	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts and Other add up to Seconds.
+	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts plus the value of Other equal
+	// the value of Seconds.
 	Parts []Part      `json:"parts"`
 	Other api.Seconds `json:"other_seconds"`
 }
@@ -54,10 +55,11 @@ type Part struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds api.Seconds    `json:"seconds"`
 	Error   api.Seconds    `json:"error_seconds"`
-	P       float64        `json:"p"` // for the most unfavorable durations within the error bounds
+	P       float64        `json:"p"` // result of the rank test, for the least favorable durations
 }
 
-// compare compares two groups. The argument "comparisons" is the number of comparisons that the same question needs.
+// compare compares two groups. The argument "comparisons" is the number of comparisons that belong to the same
+// question, for example one for each node.
 func compare(first, second []*sample, comparisons int) Difference {
 	totals := func(samples []*sample) []interval {
 		list := make([]interval, 0, len(samples))
@@ -87,9 +89,9 @@ type tested struct {
 	p, pWithErrors  float64
 }
 
-// The function "test" compares two groups of durations. A difference is supported if the rank test and the means agree.
-// Both must also agree for the most unfavorable durations within the error bounds. These are the largest durations of
-// the faster group and the smallest durations of the slower group.
+// The function "test" compares two groups of durations. The data supports a difference if the rank test and the means
+// agree. The rank test and the means must also agree for the least favorable durations within the error bounds: the
+// largest durations of the faster group, and the smallest durations of the slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
@@ -132,8 +134,8 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 }
 
 // partsOf returns the phases that the data supports as parts of a difference. Unattributed time is never a part. The
-// candidates are the phases that make up at least minPart of the difference. partsOf corrects the results of their rank
-// tests for the number of candidates (Holm's method).
+// candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
+// test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) []Part {
 	before, after := meansByWork(first), meansByWork(second)
 	var keys []work

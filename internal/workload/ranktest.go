@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// maxExact limits the work of the exact rank test. For more work, the normal approximation is accurate enough.
+// maxExact limits the work of the exact rank test. For larger groups, RankTest uses the normal approximation, which is
+// accurate enough.
 const maxExact = 1_000_000
 
 // RankTest is the two-sided Mann–Whitney U test. p is the probability that two groups from the same distribution differ
-// at least as much as the groups a and b. shift is 1 if b ranks higher, -1 if a ranks higher, and 0 otherwise. Equal
-// values have their mean rank. For small groups, p is exact, also with equal values. For large groups, p is the normal
-// approximation with corrections for ties and for continuity. If a group is empty, p is 1.
+// at least as much as group a and group b. shift is 1 if group b has the higher ranks, -1 if group a has the higher
+// ranks, and 0 otherwise. Equal values get the mean of their ranks. For small groups, p is exact, even if some values
+// are equal. For large groups, p is the normal approximation with corrections for ties and for continuity. If a group
+// is empty, p is 1.
 func RankTest(a, b []time.Duration) (p float64, shift int) {
 	if len(a) == 0 || len(b) == 0 {
 		return 1, 0
@@ -28,7 +30,7 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	for _, rank := range ranks[:small] {
 		sum += rank
 	}
-	expected := small * (n + 1) // of the doubled ranks
+	expected := small * (n + 1) // expected sum of the doubled ranks
 	distance := max(sum-expected, expected-sum)
 	if distance == 0 {
 		return 1, 0
@@ -40,8 +42,8 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return approximate(small, n, ties, distance), shift
 }
 
-// doubledRanks returns twice the rank of each value, so that mean ranks are integers. The ranks of the group a come
-// first. ties is the sum of t³-t over all groups of t equal values.
+// doubledRanks returns twice the rank of each value, so that mean ranks are integers. The ranks of group a come before
+// the ranks of group b. ties is the sum of t³-t over all groups of t equal values.
 func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	values := slices.Concat(a, b)
 	order := make([]int, len(values))

@@ -17,13 +17,13 @@ type Revision struct {
 	Number int64  `json:"number,omitempty"` // number in the history of the workload; 0 if unknown
 	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
 	LatestAt  api.Instant `json:"latest_at"`
-	Durations *Durations  `json:"durations,omitempty"` // nil without measured start-ups
+	Durations *Durations  `json:"durations,omitempty"` // nil if there are no measured start-ups
 	// Pulled is the number of measured start-ups in which the pod had to pull an image. PulledOf is the number of
 	// measured start-ups with evidence about their images.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown, or if the sizes of the
-	// pods differ by more than 1 %.
+	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, or if it
+	// differs by more than 1 % between pods.
 	ImageBytes int64 `json:"image_bytes,omitempty"`
 	// Containers contains the names of the containers that ImageBytes includes.
 	Containers []string `json:"-"`
@@ -33,7 +33,7 @@ type Revision struct {
 type Comparison struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Difference compares the revision To with the revision From.
+	// Difference compares the revision in the field To with the revision in the field From.
 	Difference Difference `json:"difference"`
 }
 
@@ -80,7 +80,8 @@ func ofRevision(samples []*sample, name string) []*sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Revision != name })
 }
 
-// compareRevisions compares the chosen two revisions, or the latest two. The result is nil if there are fewer.
+// compareRevisions compares the two chosen revisions. If no revisions are chosen, the function compares the latest two
+// revisions, or returns nil if there are fewer than two revisions.
 func compareRevisions(revisions []Revision, samples []*sample, chosen []string) *Comparison {
 	if len(chosen) != 2 {
 		if len(revisions) < 2 {
@@ -93,8 +94,9 @@ func compareRevisions(revisions []Revision, samples []*sample, chosen []string) 
 		Difference: compare(ofRevision(samples, from), ofRevision(samples, to), 1)}
 }
 
-// imageSize returns the largest size of all images of a pod, and the containers that use the images. The size is 0 if a
-// size is unknown, or if the sizes differ by more than 1 %, for example because the nodes have different architectures.
+// imageSize adds up the image sizes of each pod, and returns the largest sum and the containers that use the images.
+// The result is 0 if a size is unknown, if the pods have different containers, or if the sums differ by more than 1 %.
+// For example, the sums can differ because the nodes have different architectures.
 func imageSize(samples []*sample) (int64, []string) {
 	var least, most int64
 	var containers []string

@@ -22,7 +22,7 @@ type work struct {
 // share is the time that a record assigns to one kind of work.
 type share struct {
 	length, err time.Duration
-	// proven and provenErr are the parts of length and err that come from phases without other work.
+	// The fields proven and provenErr include only phases that are not merged with other phases.
 	proven, provenErr time.Duration
 }
 
@@ -31,8 +31,8 @@ type sample struct {
 	record *api.Record
 	total  interval
 	shares map[work]share
-	// For each phase, possible is the time that can belong to this phase although the record assigns the time to other
-	// work.
+	// The field "possible" contains, for each phase, the time that can belong to this phase although the record assigns
+	// the time to other work.
 	possible map[timeline.Phase]time.Duration
 	anywhere time.Duration // unattributed time without candidates, which can belong to any phase
 	image    imageState
@@ -44,7 +44,7 @@ type imageState uint8
 const (
 	imageUnknown imageState = iota
 	imagePresent            // the node had all images
-	imagePulled             // the node did not have an image
+	imagePulled             // at least one image was not on the node
 )
 
 // maxTotal limits the durations that an untrusted server can send, so that bounds do not overflow.
@@ -93,7 +93,8 @@ func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
 	}
 }
 
-// The method "of" returns the time of one kind of work. The bounds include time whose work the record does not know.
+// The method "of" returns the time of one kind of work. The lower bound excludes all time that might belong to other
+// work. The upper bound includes all time that might belong to this kind of work.
 func (s *sample) of(key work) interval {
 	of := s.shares[key]
 	return interval{of.length, max(of.proven-of.provenErr, 0),

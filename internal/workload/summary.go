@@ -15,7 +15,7 @@ type Summary struct {
 	// Durations and Slowest are nil if no completed start-up has a known duration.
 	Durations *Durations `json:"durations,omitempty"`
 	Slowest   *Pod       `json:"slowest,omitempty"`
-	// Causes and Phases each add up to exactly Durations.Mean. The largest cause and phase come first.
+	// Causes and Phases each add up to exactly Durations.Mean. Causes and Phases start with the largest mean.
 	Causes []CauseMean `json:"causes"`
 	Phases []PhaseMean `json:"phases"`
 	Images Images      `json:"images"`
@@ -37,8 +37,8 @@ type Counts struct {
 }
 
 // Durations describes the durations of measured start-ups. The percentiles use the nearest-rank method: P90 is the
-// smallest duration such that at least 90 % of the start-ups took at most P90. Each error bound is the greatest
-// possible distance between a value here and the same value of the true durations.
+// shortest duration that at least 90 % of the start-ups did not exceed. Each error bound is the greatest possible
+// distance between the reported value and the true value.
 type Durations struct {
 	StartUps     int         `json:"start_ups"`
 	Mean         api.Seconds `json:"mean_seconds"`
@@ -79,8 +79,8 @@ type Options struct {
 	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions.
 	Compare []string
 	// Numbers contains the known numbers of revisions. A revision with a number is later than a revision with a smaller
-	// number or without a number. If two revisions have no number, the later revision is the revision with the younger
-	// latest pod.
+	// number or without a number. If two revisions have no number, the revision with the newest pod is the later
+	// revision.
 	Numbers map[string]int64
 	// NoRevisions is true for a workload whose revisions are not versions of a pod template, such as a CronJob.
 	NoRevisions bool
@@ -165,7 +165,8 @@ func durationsOf(samples []*sample) Durations {
 // rank returns the nearest rank of a percentile, from 1 to n.
 func rank(percent, n int) int { return max(1, (n*percent+99)/100) }
 
-// mean returns the mean of durations, rounded down. mean avoids an overflow of the sum. An empty list has the mean 0.
+// mean returns the mean of durations, rounded down. The sum of the durations cannot overflow. An empty list has the
+// mean 0.
 func mean(list []time.Duration) time.Duration {
 	var s sum
 	for _, d := range list {
@@ -174,7 +175,7 @@ func mean(list []time.Duration) time.Duration {
 	return s.of(len(list))
 }
 
-// sum is a sum of durations that are later divided by their number. The two fields prevent an overflow.
+// sum adds up durations for a mean. The two fields prevent an overflow.
 type sum struct{ quotients, remainders time.Duration }
 
 func (s *sum) add(d time.Duration, n int) {
@@ -188,8 +189,8 @@ func (s sum) of(n int) time.Duration {
 	return s.quotients + s.remainders/time.Duration(n)
 }
 
-// phaseMeans returns the mean of each phase. Each mean is the difference of two rounded running sums, so that the means
-// add up to exactly the mean of the durations.
+// phaseMeans returns the mean of each phase. phaseMeans rounds the running sum of the means and not each mean, so that
+// the means add up to exactly the mean of the durations.
 func phaseMeans(samples []*sample) []PhaseMean {
 	sums, errs := map[work]*sum{}, map[work]*sum{}
 	for _, s := range samples {
