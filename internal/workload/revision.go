@@ -37,7 +37,7 @@ type Comparison struct {
 	Difference Difference `json:"difference"`
 }
 
-// revisionsOf returns the revisions of a workload, the latest first. Records without a revision do not count.
+// revisionsOf returns the revisions of a workload, the latest first. The function ignores records without a revision.
 func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64) []Revision {
 	known := map[string]*Revision{}
 	for _, record := range all {

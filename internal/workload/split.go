@@ -46,9 +46,9 @@ func splitByImage(samples []*sample) Images {
 	return images
 }
 
-// splitByNode compares each node with the other nodes. splitByNode needs at least MinStartUps start-ups on both sides.
-// splitByNode corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method), because one
-// of many nodes can differ by chance.
+// splitByNode compares each node with the other nodes. splitByNode requires at least MinStartUps start-ups on the node,
+// and also on the other nodes together. splitByNode corrects each rank test for the number of nodes with enough
+// start-ups (Bonferroni's method), because one of many nodes can differ by chance.
 func splitByNode(samples []*sample) []Node {
 	on := map[string][]*sample{}
 	for _, s := range samples {

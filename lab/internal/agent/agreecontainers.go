@@ -119,7 +119,7 @@ func (c *comparison) passedBy(name string) bool {
 }
 
 // checkSince checks a duration whose end is in the records. The records do not contain the start of the duration, so
-// the method uses the interval that the timeline gives for this start.
+// the argument "from" is the interval of the start in the timeline.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -3,7 +3,7 @@ package agent
 import "time"
 
 // comparePulls requires one record for each container or image volume whose pull has a known start. The records must be
-// in the kubelet's order.
+// in the order of the timeline's containers.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containers() {

@@ -13,8 +13,8 @@ const (
 
 // Printed returns the text that a container printed to one of its streams. The log is in the CRI format, in which each
 // entry is "TIME STREAM TAGS TEXT". The runtime splits a long line into several entries (containerd: at 16 KiB). All
-// entries of the line except the last have the tag P. Printed omits an incomplete last line, because the runtime is
-// still writing the line.
+// entries of a split line except the last entry have the tag P. Printed omits an incomplete last line, because the
+// runtime is still writing the line.
 func Printed(log []byte, stream string) []byte {
 	var out, parts []byte
 	for line := range bytes.Lines(log) {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Open unpacks an OCI archive into an empty directory. The index reads this directory later, so the caller must keep
-// the directory while it uses the index. The archive must contain exactly one image. The index of this image lists an
+// Open unpacks an OCI archive into an empty directory. The returned index reads the directory later, so the caller must
+// keep the directory while it uses the index. The archive must contain exactly one image. The returned index lists one
 // image for each platform.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {

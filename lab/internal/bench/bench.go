@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	}
 	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 	if kube.IsConflict(err) {
-		// The result contains no bench, so that the caller does not clear a namespace that Set did not create.
+		// The namespace already existed, so the caller must not clear the namespace. Therefore, Set returns no bench.
 		b.Kube.Close()
 		return nil, fmt.Errorf("%w: delete the namespace (kubectl delete namespace %s), and run the command again",
 			err, namespace)

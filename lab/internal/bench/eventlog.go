@@ -52,8 +52,8 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 	return slices.Clone(l.events), nil
 }
 
-// manyLines is the character that klog writes before a text of several lines. The text follows on the next lines, with
-// a tab before each line. EventLog keeps only the first line of the text.
+// manyLines is the character that klog writes before a text of several lines. After this character, klog writes the
+// text on separate lines, with a tab before each line. EventLog keeps only the first line of the text.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`

@@ -13,7 +13,7 @@ var (
 		`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d+),\}`,
 	)
 	containerMetadata1 = regexp.MustCompile(`&ContainerMetadata\{Name:([^,]*),Attempt:(\d+),\}`)
-	// containerd 1.6 also writes exits in this form
+	// containerd 1.6 writes exits as &TaskExit{…}
 	taskExit1 = regexp.MustCompile(
 		`^&TaskExit\{ContainerID:([^,]*),ID:([^,]*),Pid:(\d+),ExitStatus:(\d+),ExitedAt:([^,]*),`,
 	)

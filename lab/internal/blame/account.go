@@ -288,8 +288,9 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 }
 
 // requestOf returns the time when the kubelet requested a pull, if this time is not before the given time. Otherwise,
-// requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a busy machine, the line about
-// a pull can come after the end of this pull, so each request belongs to the pull with the same number.
+// requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a busy machine, the kubelet can
+// log the request for a pull after the pull has ended. Therefore, if the numbers of pulls and requests are equal, the
+// method matches pulls and requests by their order.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {

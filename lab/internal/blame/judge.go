@@ -9,8 +9,8 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Time without a reported cause. Time with a wrong reported cause also counts here if the time lies within the
-	// phase's error bound.
+	// Unattributed is the time without a reported cause. It includes time with a wrong reported cause if this time lies
+	// within the phase's error bound.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
@@ -49,8 +49,8 @@ func (s *Score) Add(other Score) {
 // rules are:
 //
 //   - A phase is right if its cause is a true cause of the stretch.
-//   - The time of a group phase, such as unattributed or image_pull, counts as unattributed if the phase lists no
-//     candidates, or if at least one candidate is a true cause.
+//   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
+//     lists no candidates, or at least one candidate is a true cause.
 //   - In all other cases, the time outside the phase's error bound counts as wrong. The time within the error bound
 //     counts as unattributed, so an agent gains nothing from a large error bound.
 func Judge(reported []Reported, truth []Stretch) Score {

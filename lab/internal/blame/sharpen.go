@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
-// Within the slack around the boundary of two stretches, the causes of both stretches are right. At an end without a
-// neighboring stretch, the cause within the slack is unknown, so the result omits this time. A gap between two
-// stretches counts as a boundary if the gap is not longer than the sum of their slacks.
+// sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
+// possible difference between each end and the truth. Within the slack around the boundary of two stretches, the causes
+// of both stretches are right. At an end without a neighboring stretch, the cause within the slack is unknown, so the
+// result omits this time. A gap between two stretches counts as a boundary if the gap is not longer than the sum of
+// their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time

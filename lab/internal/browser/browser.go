@@ -37,7 +37,7 @@ func Start(ctx context.Context) (*Browser, error) {
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-dev-shm-usage", true), // containers have only a small /dev/shm
 		chromedp.Flag("no-proxy-server", true),       // all servers are on loopback
-		chromedp.Flag("force-color-profile", "srgb"), // screenshots look the same everywhere
+		chromedp.Flag("force-color-profile", "srgb"), // makes screenshots look the same on every machine
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
 	within, stopBrowser := chromedp.NewContext(allocator)

@@ -27,7 +27,8 @@ type program struct {
 
 // runtimeGroups returns the programs of the container runtime. Programs without cgo are static, and their linking is
 // faster. Only runc requires cgo: for seccomp, and for code that enters namespaces before the Go runtime starts. The
-// tags for runc exclude libc's resolver, because its compilation takes long. All stacks use the same runc.
+// tags for runc exclude libc's resolver, because the compilation of the resolver takes long. All stacks use the same
+// runc.
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
 	programs := []program{
@@ -53,7 +54,7 @@ func runtimeGroups(c stack.Containerd) []group {
 }
 
 // kubernetesGroups returns etcd and the programs of Kubernetes. The argument is a directory below lab/tools. All stacks
-// use the same etcd. The tag providerless leaves out the cloud providers of Kubernetes before 1.31.
+// use the same etcd. In Kubernetes before 1.31, the tag providerless excludes the code for cloud providers.
 func kubernetesGroups(dir string) []group {
 	const (
 		kubernetes = "k8s.io/kubernetes/cmd/"

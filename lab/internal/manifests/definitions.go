@@ -46,7 +46,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir = os.TempDir() // outside the lab's module, because the lab's go.mod does not list the modules
+	cmd.Dir = os.TempDir() // outside the lab's module, because the lab's go.mod does not list the downloaded modules
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
 	out, err := cmd.Output()
 	var failed *exec.ExitError

@@ -24,8 +24,8 @@ const (
 	text   kind = "text"
 )
 
-// query is one PromQL expression. The name is the legend in a graph, or the title of the column in a table. The unit
-// applies only to a column.
+// query is one PromQL expression. The name is the legend in a graph, or the title of the column in a table. Only the
+// columns of tables use the unit.
 type query struct{ expr, name, unit string }
 
 // panel describes one panel.

@@ -16,8 +16,8 @@ import (
 const nodeObject = "/api/v1/nodes/" + layout.NodeName
 
 // SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object. Then the
-// machine looks as if it had never been a node. The parts start again with LaunchContainerd, StartKubelet and
-// RestoreNetwork. Restore or the next Up starts all parts.
+// machine looks as if it had never been a node. LaunchContainerd and StartKubelet start the components again, and
+// RestoreNetwork restores the network's configuration. Restore or the next Up starts all parts of the node.
 func (n Node) SwitchOff(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -47,8 +47,8 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 }
 
 // BootFiles writes a directory that an agent can use as the proc file system of a machine with the given boot time, and
-// returns its path. The kernel's boot time cannot change while the machine runs. The boot ID is the machine's own,
-// because the kubelet reads the real one.
+// returns its path. The kernel's boot time cannot change while the machine runs. The directory contains the machine's
+// real boot ID, because the kubelet also reads the real boot ID.
 func (n Node) BootFiles(booted time.Time) (string, error) {
 	const bootID = "sys/kernel/random/boot_id"
 	id, err := os.ReadFile("/proc/" + bootID)

@@ -73,7 +73,7 @@ func (n Node) apiServer(flags ...string) component {
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Scenarios read the audit log to compare the permissions of an account with the permissions that the
+			// Scenarios use the audit log to compare the permissions that an account has with the permissions that the
 			// account uses.
 			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
 			"--audit-log-maxbackup=1",

@@ -59,7 +59,7 @@ func (n Node) clean(ctx context.Context) error {
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
 	// The method "clean" removes the containers before the shims, because a running shim reaps killed processes
-	// immediately. Without the shim, the init process would reap these processes later.
+	// immediately. Without the shim, a killed process remains until the init process reaps the process later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}

@@ -59,9 +59,9 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration. The settings of the stack replace default settings, and the
-// given settings replace both. By default, the kubelet pulls only one image at a time, because scenarios test the pull
-// queue.
+// writeKubeletConfig writes the kubelet's configuration. The settings of the stack override the default settings. The
+// given settings override the settings of the stack and the default settings. By default, the kubelet pulls only one
+// image at a time, because scenarios test the pull queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -71,8 +71,9 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// The kubelet must ask the API server whether a request is allowed. Without this check, the agent would have
-		// full access to the kubelet, because the kubelet trusts the authority that signed the agent's certificate.
+		// The kubelet must ask the API server whether a request is allowed. Without this authorization, the agent would
+		// have full access to the kubelet, because the kubelet trusts the authority that signed the agent's
+		// certificate.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 

@@ -62,8 +62,8 @@ func (n Node) ForgetPauseImage(ctx context.Context) error {
 	return nil
 }
 
-// IsColdPause reports whether an image is the pause image that the node does not have at the start. containerd names
-// an image that it pulls itself by the host without the port, and by the repository.
+// IsColdPause reports whether an image is the pause image that the node does not have at the start. If containerd
+// itself starts the pull, the image's name contains only the host without the port, and the repository.
 func (n Node) IsColdPause(image string) bool {
 	host, rest, _ := strings.Cut(image, "/")
 	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&

@@ -150,8 +150,8 @@ func (n Node) Addresses(out io.Writer) {
 }
 
 // hasName reports whether the content of a hosts file assigns an address to a name. The kubelet listens only on
-// loopback, but rejects a loopback address as the node's address. So the API server connects to the kubelet by the
-// node's name. The hosts file must map this name to the loopback address. The lab does not change the hosts file,
+// loopback, but rejects a loopback address as the node's address. Therefore, the API server connects to the kubelet by
+// the node's name. The hosts file must map this name to the loopback address. The lab does not change the hosts file,
 // because the file belongs to the machine.
 func hasName(hosts, name string) bool {
 	for line := range strings.Lines(hosts) {

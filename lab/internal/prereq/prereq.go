@@ -44,8 +44,7 @@ func file(pattern string) func() bool {
 	return func() bool { found, _ := filepath.Glob(pattern); return len(found) > 0 }
 }
 
-// toRun returns the packages that the node needs. toBuild returns the packages that the lab needs only to build missing
-// programs.
+// toRun returns the packages that the node needs.
 func toRun() []requirement {
 	return []requirement{
 		{"mount", "the kubelet mounts volumes with this program", program("mount")},
@@ -53,6 +52,7 @@ func toRun() []requirement {
 	}
 }
 
+// toBuild returns the packages that the lab needs only to build missing programs.
 func toBuild() []requirement {
 	return []requirement{
 		{"ca-certificates", "go downloads modules over TLS", file("/etc/ssl/certs/ca-certificates.crt")},

@@ -3,7 +3,7 @@
 // The lab identifies a process by its PID and its start time in clock ticks. Therefore, a new process with a reused PID
 // never receives a signal. Every process also has an environment variable that identifies its lab. The lab has no
 // record of two kinds of processes: processes that an interrupted lab started, and containerd's shims. The environment
-// variable lets the lab find these processes.
+// variable lets the lab find processes without a record.
 package process
 
 import (
@@ -73,7 +73,7 @@ func Identify(pid int) (Identity, error) {
 }
 
 // Alive reports whether this process still runs. A process with the same PID but another start time does not count as
-// alive. A zombie does not count as alive either.
+// alive. For a zombie, the result is false.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false

@@ -21,7 +21,8 @@ type Record struct {
 	StartedAt   time.Time `json:"started_at"`
 }
 
-// Alive reports whether the recorded process still runs. After a reboot, the process does not run.
+// Alive reports whether the recorded process still runs. After a reboot, the result is false, even if another process
+// has the same PID.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
 // Table stores each record in a separate file of a directory, so a crash during a write destroys at most one record.

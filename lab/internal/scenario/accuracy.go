@@ -25,7 +25,7 @@ func (p plan) pullTime() time.Duration {
 
 // The scenario "accuracy" injects each fault alone into two pods, and all faults together into two more pods. Every
 // phase of every pod must be accurate, including the phases without a fault. On a busy machine, tasks can wait for CPU
-// or I/O near the ends of a phase. The allowed difference includes these waits.
+// or I/O near the ends of a phase. The allowed difference includes the time during which tasks waited for CPU or I/O.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)

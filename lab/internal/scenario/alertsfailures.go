@@ -52,8 +52,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// Wait until the pulls from the refusing registry fail: without failed pulls, the absence of an alert would prove
-	// nothing.
+	// Wait until the pulls from the refusing registry fail. Before the first failed pull, even wrong rules would fire
+	// no alert.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {

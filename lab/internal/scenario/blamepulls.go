@@ -104,7 +104,7 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 }
 
 // unresolvable is a host name with a DNS label that is too long. The lab has no DNS server, but the resolver rejects
-// such a name without a query.
+// this name without a query.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
 // fromMirror starts a pod whose image comes from a registry with a mirror. The argument "has" is true if the mirror has

@@ -56,8 +56,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	v.Figure(matrix.FigureNone, "%.1f %%", 100*unattributed)
 	v.Figure(matrix.FigureWrong, "%.3f s", sum.Wrong.Seconds())
 	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's error bound\n", compared)
-	// The other stacks lack some sources, so the limit does not apply to them. docs/compatibility.md shows the share on
-	// each stack.
+	// The limit applies only to the current stack, because the other stacks lack some sources. docs/compatibility.md
+	// shows the unattributed share on each stack.
 	if e.bench.Node.Stack.Name == stack.Current && unattributed > mostUnattributed {
 		v.Problem("%.1f %% of the judged time is unattributed, want at most %.0f %%", 100*unattributed,
 			100*mostUnattributed)

@@ -71,8 +71,8 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 }
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
-// image, the second pod's sandbox is starting, and the third pod's init container is running. The stop usually lasts
-// longer than the remaining time of each step.
+// image, the second pod's sandbox is starting, and the third pod's init container is running. The component usually
+// stays stopped for longer than the remaining duration of each step.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // minimum duration of the step during which the component stops
 	all := newMeeting(3)

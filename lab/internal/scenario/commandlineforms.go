@@ -25,8 +25,8 @@ type form struct {
 	stderr    string // text that standard error must contain
 }
 
-// judgeForms runs the plugin with kubectl's forms of arguments and flags. judgeForms needs the pod "shown" and the
-// Deployment "many".
+// judgeForms runs the plugin with arguments and flags that users know from kubectl, such as deploy/NAME and -o wide.
+// judgeForms needs the pod "shown" and the Deployment "many".
 func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 	n := p.b.Namespace
 	waterfall := n + "/shown: "

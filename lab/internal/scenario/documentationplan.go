@@ -54,7 +54,7 @@ var (
 	inAgents    = regexp.MustCompile(`(-n|--namespace)[ =]` + node.AgentNamespace + `\b`)
 )
 
-// planDocumented returns a description of the execution of a command. If the scenario cannot run the command, the error
+// planDocumented describes how the scenario executes a command. If the scenario cannot run the command, the error
 // contains a remedy.
 func planDocumented(command markdown.Command, names map[string]string) (documentedRun, error) {
 	fail := func(format string, arguments ...any) (documentedRun, error) {

@@ -20,7 +20,7 @@ type documentedShell struct {
 	dir         string            // the working directory
 	environment []string          // environment variables of the commands
 	names       map[string]string // the lab's names for the placeholders
-	releases    *helmReleases     // the Helm releases after the commands so far
+	releases    *helmReleases     // current state of the Helm releases
 }
 
 const (

@@ -73,7 +73,8 @@ func (k costKind) target() time.Duration {
 // as a cost of the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
-// costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.
+// costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
+// separately.
 //
 // Without agents, a start with present images costs the API server and etcd 44 ms of CPU at 20 starts per second. A
 // start with cold images costs 62 ms. The cost of a start varies by several percent from block to block, mostly because

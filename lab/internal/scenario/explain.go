@@ -46,7 +46,8 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// The function "keep" writes a timeline to a file. The file outlives the namespace. The file is removed with the lab.
+// The function "keep" writes a timeline to a file. The file remains when the namespace is deleted. The command "lab
+// down" removes the file.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {

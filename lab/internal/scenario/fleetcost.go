@@ -164,9 +164,9 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// The method "open" opens one bare watch for each element of the list "into", starting at the index "first". The
-// watches open at the same time. Each watch counts its received bytes in its element of the list. If the element is
-// nil, the watch does not count its bytes.
+// The method "open" opens one bare watch for each element of the list "into", starting at the index "first". The method
+// opens several watches at the same time. Each watch counts its received bytes in its element of the list. If the
+// element is nil, the watch does not count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // with more connections, the TLS handshakes would only wait for the two cores
