@@ -70,11 +70,19 @@ func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), orig
 type lean uint8
 
 const (
-	leanNone     lean = iota // no position is more likely than others
-	leanLatest               // just before the end, because the observation arrived live
-	leanEarliest             // at the start, for example because the kubelet takes its timestamp just before the step
-	leanSlack                // eventSlack before the end, because a live Event announces the kubelet's next step
-	leanNextSync             // usualSync before the end, because the kubelet reports the instant at its next sync
+	// Every position in the interval is equally likely.
+	leanNone lean = iota
+	// The instant is probably at the end of the interval, for example because the observation arrived live.
+	leanLatest
+	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
+	// before the step.
+	leanEarliest
+	// The instant is probably eventSlack before the end of the interval, because a live Event announces the kubelet's
+	// next step.
+	leanSlack
+	// The instant is probably usualSync before the end of the interval, because the kubelet reports the instant at its
+	// next sync.
+	leanNextSync
 )
 
 // podWide is the container index for milestones of the whole pod.

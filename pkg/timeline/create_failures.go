@@ -9,7 +9,7 @@ import (
 
 // configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
 // CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason for other errors.
-// Examples are a wrong volume, a failing device plugin or API server, and a full disk of the node. See
+// Examples of other errors are a wrong volume, a failing device plugin or API server, and a full disk of the node. See
 // generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
 // in Kubernetes.
 var configErrors = []*regexp.Regexp{
@@ -79,8 +79,8 @@ var imageFailures = []string{
 	"SignatureValidationFailed",
 }
 
-// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull means that the
-// pull policy forbids the pull. This error counts as a refusal of the container, not as an image failure.
+// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull counts as a
+// refusal of the container, and not as an image failure, because the pull policy forbids the pull.
 func isImageFailure(text string) bool {
 	return slices.ContainsFunc(imageFailures, func(failure string) bool {
 		rest, ok := strings.CutPrefix(text, failure)
@@ -105,8 +105,8 @@ var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the time of a refusal is unknown. In this case, the kubelet refused the container
-// at an unknown time before the agent first listed the pod.
+// isUndatedRefusal reports whether the time of a refusal is unknown. If the time is unknown, the kubelet refused the
+// container before the agent first listed the pod.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -128,8 +128,8 @@ func isRefusal(m Milestone) bool {
 	return false
 }
 
-// createFailureUndated reports whether the time of a failure to create a container is unknown. The kubelet then failed
-// at some time before the agent first listed the pod.
+// createFailureUndated reports whether the time of a failure to create a container is unknown. If the time is unknown,
+// the kubelet failed to create the container before the agent first listed the pod.
 func (e *Evidence) createFailureUndated(index int16) bool {
 	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
@@ -180,9 +180,10 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 }
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
-// it. The result is true if the kubelet cannot have begun long before the Event. In this case, the first sandbox had
-// just started, an init container had just ended, or an earlier container had just started. In all other cases, the
-// Event can be about a later attempt, because the first Event might have expired.
+// it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
+// pod was new, the first sandbox had just started, an init container had just ended, or an earlier container had just
+// started. If the kubelet can have begun long before the Event, the Event can be about a later attempt, because the
+// first Event might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -256,7 +257,7 @@ func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool)
 }
 
 // The function "follows" reports whether an Event certainly belongs to the attempt that began at a given time. The
-// Event must come so soon that the kubelet cannot have tried again.
+// Event must come less than podRetryLeast after the given time, so that the kubelet cannot have tried again.
 func follows(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
@@ -278,9 +279,9 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 // createFailureConstraints derives the time of the first failure to create a container from the time when the
 // container's image was present. The kubelet creates the container immediately after it pulls or finds the image
 // (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
-// processes the pod again. By then, the reason for the failure can be gone. If the status arrives later than the
-// kubelet's next retry, the kubelet was stopped or lacked CPU. Then the time when the image was present does not show
-// the time of the failure.
+// processes the pod again. The reason for the failure can be gone before the kubelet reports the failure. If the status
+// arrives later than the kubelet's next retry, the presence of the image does not show the time of the failure, because
+// the kubelet was stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

@@ -43,9 +43,10 @@ type Scope struct {
 	ResumedAt time.Time
 }
 
-// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The order
-// and the repetition of the observations do not matter, with one exception. If a pod exceeds the limit of container or
-// image names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
+// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. Within the
+// limits of container and image names, the order and the repetition of the observations do not matter. If a pod exceeds
+// the limit of container or image names, Evidence keeps the first names that arrive. Evidence is not safe for
+// concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -69,7 +70,7 @@ type Evidence struct {
 	imageKnown       attemptSet // the sandboxes with Sandbox.ImageKnown
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
-	imageStored      instant    // the latest ImageStoredAt of these sandboxes; maxInstant if any is unknown
+	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero

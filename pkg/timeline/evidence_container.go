@@ -90,7 +90,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// While the kubelet stops a pod, it reports no failed pull either.
+	// While the kubelet stops a pod, the status does not report a failed pull, even if the kubelet did not restart.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

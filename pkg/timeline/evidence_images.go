@@ -88,8 +88,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. In
-// both cases, the image's timestamp shows when a pull during the start-up ended.
+// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. The
+// timestamp of an image that was absent or pulled again shows when a pull during the start-up ended.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {

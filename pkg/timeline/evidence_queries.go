@@ -64,7 +64,7 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	if e.mayHaveMissedEvents(begun.latest) {
 		return true
 	}
-	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about the failure is at least
+	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about a failed sandbox is at least
 	// podRetryLeast older than the known sandbox.
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }

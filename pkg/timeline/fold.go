@@ -21,7 +21,7 @@ type fold struct {
 	milestoneConflicts []milestoneConflict
 	slowest            time.Duration // the result of slowestStart
 
-	containers []*Container // in the order in which the kubelet starts them
+	containers []*Container // sorted in the order in which the kubelet starts the containers
 	pod        chain
 	sandboxes  []chain // the sandboxes after the first sandbox
 	chains     []chain // one chain for each container
@@ -293,7 +293,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 }
 
 // isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Such a
-// loss is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
+// loss is usual for a pod that recovers from an outage of a registry. The field LostEvents lists the dropped Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:

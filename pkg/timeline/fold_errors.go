@@ -64,9 +64,9 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of three delays on a busy node:
-//   - from the runtime's timestamp of a running sandbox or container to the runtime's answer
-//   - from the runtime's answer about a created container to the kubelet's request to start this container
-//   - from the last byte of a layer to the runtime's timestamp of this layer
+//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's answer
+//   - the time from the runtime's answer about a created container to the kubelet's request to start this container
+//   - the time from the last byte of a layer to the runtime's timestamp of this layer
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If the
@@ -92,8 +92,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can belong to another party. The start of that party's work has no
-// timestamp. The main cases are:
+// undatedWork returns the part of a phase that can belong to another party, because the start of the other party's work
+// has no timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -166,8 +166,8 @@ func mountsVolumes(s Span, end milestoneKey) bool {
 }
 
 // undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd
-// 1.x creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when this work
-// starts.
+// 1.x creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the
+// runtime starts to prepare the file system.
 func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 	if end.milestone == MilestoneSandboxBegun && f.e.imageFirst.has(end.attempt) {
 		return max(runtimeSlack, f.slowest)
@@ -293,9 +293,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 }
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
-// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the pod every five minutes. This Event can be about any part of the pod. refusalDue returns maxInstant if no Event
-// watch shows the kubelet's attempts.
+// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event every
+// five minutes, about any part of the pod. refusalDue returns maxInstant if no Event watch shows the kubelet's
+// attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

@@ -162,8 +162,8 @@ func (w *phaseCandidates) add(phases ...Phase) {
 
 // reportedOnlyAfter reports whether the evidence shows the first of two milestones only after the second milestone.
 // While both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
-// before the sandbox runs. Another example is a pull: only the runtime's answer to the pull shows when the pull
-// started.
+// before the sandbox runs. Another example is a pull: only the runtime's answer at the end of the pull shows when the
+// pull started.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

@@ -8,8 +8,8 @@ import (
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
-	undated  bool // no boundary, because the evidence shows only that this step comes before the next step
-	optional bool // never counts as missing, because the milestone can lack evidence in a normal start-up
+	undated  bool // the step has no boundary: the evidence shows only that the step comes before the next step
+	optional bool // the milestone never counts as missing, because it can lack evidence in a normal start-up
 	phase    Phase
 	also     []Phase // further phases that the step can contain
 }

@@ -68,8 +68,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// The time between the two failures is longer than the kubelet's wait. So the second attempt took a long
-			// time, and can include the steps before the failed step.
+			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
+			// wait. So the second attempt took a long time, and this time can include the steps before its failed step.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

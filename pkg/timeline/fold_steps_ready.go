@@ -26,8 +26,7 @@ func (f *fold) readySteps() chain {
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	// All containers are ready when the last container is ready. The timestamp of the condition ContainersReady shows
-	// this instant.
+	// The timestamp of the condition ContainersReady shows when the last container became ready.
 	steps = append(
 		steps,
 		step{
@@ -58,8 +57,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast returns the phase of another container that might have become ready even later than the container
-// "last". This is possible if the same observation first showed both containers as ready. If no other container is
-// possible, alsoReadyLast returns nil.
+// "last". The order of two containers is unknown if the same observation first showed both containers as ready. If no
+// other container is possible, alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

@@ -35,9 +35,9 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 		undated: f.mayPullBeforeRunning(attempt)})
 }
 
-// mayPullBeforeRunning reports whether the interval of a running sandbox can contain the pull of the first container's
-// image. Some runtimes report only that the sandbox ran after the network setup. If no Event shows the request for the
-// image, the estimate of the running sandbox can be later than the pull.
+// mayPullBeforeRunning reports whether the interval of MilestoneSandboxRunning can contain the pull of the first
+// container's image. Some runtimes report only that the sandbox ran after the network setup. If no Event shows the
+// request for the image, the estimate of MilestoneSandboxRunning can be later than the pull.
 func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 	ran := f.bounds.find(milestoneKey{podWide, attempt, MilestoneSandboxRunning})
 	if ran == nil || ran.latest.sub(ran.earliest) <= runtimeSlack || len(f.containers) == 0 {
@@ -63,7 +63,7 @@ var (
 // firstSandbox returns the attempt of the first sandbox that ran according to the runtime. If the runtime does not
 // report a running sandbox, firstSandbox returns the last known attempt.
 func (f *fold) firstSandbox() uint16 {
-	for _, c := range f.constraints { // sorted by attempt within a milestone
+	for _, c := range f.constraints { // the constraints on a milestone are sorted by attempt
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
 			return c.key.attempt
 		}
@@ -144,7 +144,8 @@ func (f *fold) pickup() step {
 }
 
 // mayPullImageFirst reports whether the runtime might have pulled the sandbox image before the beginning of a sandbox
-// (Sandbox.ImageFirst). An image that was stored before the creation of the pod was present.
+// (Sandbox.ImageFirst). If the sandbox image was stored before the pod was created, the runtime did not need to pull
+// the image.
 func (f *fold) mayPullImageFirst(attempt uint16) bool {
 	created := f.bounds.find(podMilestone(MilestoneCreated))
 	return f.e.imageFirst.has(attempt) && (created == nil || f.e.imageStored >= created.earliest)

@@ -10,8 +10,8 @@ import (
 // timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold further phases that a wait for a node can contain. The fold uses a list if the evidence does not
-// show the pod's phase.
+// These lists hold further phases that a wait for a node can contain. The fold uses the lists if the evidence does not
+// show in which phase the pod was.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
@@ -69,8 +69,8 @@ func (f *fold) appendScheduling(steps []step) []step {
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the
-// scheduler reported that no node fits, undatedScheduling returns the time before the report. Without a report,
-// undatedScheduling returns the whole phase if a scheduling gate or an unobserved report is possible.
+// scheduler reported that no node fits, undatedScheduling returns the time before the report. Without a report of the
+// scheduler, undatedScheduling returns the whole phase if a scheduling gate or an unobserved report is possible.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))

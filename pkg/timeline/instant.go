@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// instant is a point in time in nanoseconds since the Unix epoch. instant needs less memory than time.Time. This
-// matters, because the evidence of a pod contains many instants.
+// instant is a point in time in nanoseconds since the Unix epoch. An instant needs less memory than a time.Time, and
+// the evidence of a pod contains many instants.
 type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }

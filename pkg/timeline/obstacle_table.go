@@ -41,8 +41,8 @@ type obstacleRow struct {
 	// The field "sandbox" is true if an attempt to create a sandbox failed.
 	sandbox bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
-	// about this obstacle. retry is nil if this time has no known limit. Then only the kubelet's next Event or status
-	// shows the next attempt.
+	// about this obstacle. retry is nil if the time until the next attempt has no known limit. If retry is nil, only
+	// the kubelet's next Event or status shows the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if the shortest time is unknown.
 	retryLeast func(count int) time.Duration

@@ -81,7 +81,7 @@ type phaseRow struct {
 	cause   Cause  // the party that is responsible for the phase
 	text    string // the text in the verdict, with a %s for the name of the registry or container
 	about   subject
-	meaning string // one sentence about the phase, which the page shows
+	meaning string // one sentence about the phase for the web page
 }
 
 // phaseTable has one row for each phase, in the order of the constants above.

@@ -20,10 +20,9 @@ type Pod struct {
 	Traits     *Traits `json:"traits,omitempty"` // nil if no record needs the traits
 
 	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, on the control plane's clock
-	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation
-	// kubernetes.io/config.seen). ReadAt is exact and on the kubelet's clock. ReadAt is zero for other pods. A
-	// static pod's start-up begins at ReadAt, because the kubelet creates the object in the API server later, often
-	// after the sandbox.
+	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen).
+	// ReadAt is exact and on the kubelet's clock. ReadAt is zero for other pods. A static pod's start-up begins at
+	// ReadAt, because the kubelet creates the object in the API server later, often after the creation of the sandbox.
 	ReadAt         time.Time `json:"read_at,omitzero"`
 	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, on the kubelet's clock
 	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.

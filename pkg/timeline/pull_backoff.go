@@ -57,8 +57,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// Since 1.35, the kubelet waits for the end of the other container's back-off (pod_workers.go,
-			// completeWork).
+			// Since Kubernetes 1.35, the kubelet waits until the back-off of the exited container is over
+			// (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
@@ -96,13 +96,13 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 
 // withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
 // statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. Unknown
-// failures can only make this back-off longer, so the back-off after the known failures is a lower bound. The kubelet
+// failures can only make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet
 // keeps its back-offs in memory, for each image of a pod.
 //
 // If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
 //
 // The argument fromStart is true if no failure came before the first known failure. The count of an Event includes only
-// failures with the same message. The argument countsAll reports whether these are all failures.
+// failures with the same message. The argument countsAll reports whether the count of an Event includes all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
@@ -230,8 +230,8 @@ func (p *pullEvidence) allRequests(first []window) func(func(constraint) bool) {
 	}
 }
 
-// backoffAfter returns the kubelet's back-off after the milestone "from". It returns zero if the milestone is not a
-// failed pull, or if the candidates contain work other than repeated pulls.
+// backoffAfter returns the kubelet's back-off after the milestone "from". backoffAfter returns zero if the milestone is
+// not a failed pull, or if the candidates contain work other than repeated pulls.
 func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {
@@ -266,7 +266,8 @@ func isNoPull(p Phase) bool {
 }
 
 // hiddenPullsFrom returns the instant from which the error bound of the current phase grows, because the kubelet can
-// have begun a pull that no evidence shows. It returns maxInstant if the current phase cannot contain such a pull.
+// have begun a pull that no evidence shows. hiddenPullsFrom returns maxInstant if the current phase cannot contain a
+// hidden pull.
 func (f *fold) hiddenPullsFrom(phases []Span) instant {
 	last := phases[len(phases)-1]
 	switch {

@@ -253,9 +253,9 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 	return attempt, known
 }
 
-// checkConstraints dates the failed checks of a container's image. For each pull attempt, it dates the first time that
-// the kubelet could not parse the image's name, and the first time that the runtime could not report whether it has the
-// image.
+// checkConstraints dates the failed checks of a container's image. For each pull attempt, checkConstraints dates the
+// first time that the kubelet could not parse the image's name, and the first time that the runtime could not report
+// whether it has the image.
 func (f *fold) checkConstraints(index int16) (constraints []constraint) {
 	first := func(windows []window, m Milestone) {
 		next := uint16(0)

@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledOnceWithin is the maximum difference between the timestamps of an image that was pulled once. After the
-// pull, containerd writes the image again under its other names (internal/cri/server/images, PullImage). A
-// second pull of the image takes more time than this, because the runtime asks the registry.
+// pulledOnceWithin is the maximum difference between the timestamps of an image that was pulled once. After the pull,
+// containerd writes the image again under its other names (internal/cri/server/images, PullImage). A second pull of the
+// image takes longer than pulledOnceWithin, because the runtime asks the registry.
 const pulledOnceWithin = 5 * time.Millisecond
 
 // pulledOnce reports whether the runtime pulled the image exactly once.

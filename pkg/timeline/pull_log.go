@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// maxPullLog is the maximum number of pulls in the log. A node's pull queue is rarely longer.
+	// maxPullLog is the maximum number of pulls in the log. A node's pull queue rarely contains more than maxPullLog
+	// pulls.
 	maxPullLog = 256
 	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need up to
 	// leastBlocked to start the next pull.
@@ -260,8 +261,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// If p's outcome is OutcomeDownloaded, any other pull o can change it. If p's outcome is OutcomeUnknown, o can
-		// change the outcome only if the kubelet had found that the image was absent before o began.
+		// If p's outcome is OutcomeDownloaded, any other pull o can change the outcome. If p's outcome is
+		// OutcomeUnknown, a pull o can change the outcome only if o.imageAbsent is true.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)

@@ -90,8 +90,8 @@ type pullMode struct {
 // does not need to contain this pull.
 //
 // If a pull waited, began when another pull ended, and ran alone, the node runs one pull at a time. On a node with
-// parallel pulls, other pulls would have continued. The method uses the latest evidence, because the kubelet's
-// configuration can change.
+// parallel pulls, other pulls still run when a waiting pull begins. The method uses the latest evidence, because the
+// kubelet's configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {

@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. If
-// only the request time of another pull is known and the node has no pull queue, the pull counts from its request. On a
-// node that can have a queue, a pull with an unknown start counts only for the time in which it certainly ran.
+// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. If the
+// node has no pull queue, the request time of another pull replaces an unknown start. On a node that can have a queue,
+// a pull with an unknown start counts only for the time in which it certainly ran.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -127,8 +127,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// If the unexplained part of the wait were longer than longest.Waited, an unknown pull could have delayed p
-		// more than the known pull did.
+		// The unexplained part of the wait is not longer than longest.Waited, so no unknown pull can have delayed p for
+		// longer than the known pull.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

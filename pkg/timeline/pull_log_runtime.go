@@ -102,9 +102,9 @@ func (s *Sandbox) since() time.Time {
 }
 
 // sandboxKnown reports whether an answer of the runtime shows that a pod's sandbox existed at an instant. The kubelet
-// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So the runtime's answer about a sandbox
-// shows, unlike an Event, that the pod can have pulled an image. Without a runtime as a source, sandboxKnown always
-// returns true.
+// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's answer
+// proves that the pod can have pulled an image, but an Event alone does not prove this. Without a runtime as a source,
+// sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true

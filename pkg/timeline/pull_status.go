@@ -82,8 +82,8 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 }
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
-// kubelet requests the image again only after its back-off. So a request at nearly the same time came before the
-// failure.
+// kubelet requests the image again only after its back-off. So if a request and a failure have nearly the same time,
+// the request came first.
 func (f failureEvent) follows(request constraint) bool {
 	if f.origin == originArrival {
 		return request.latest+instant(nextSyncLeast) < f.latest

@@ -31,12 +31,13 @@ type Sandbox struct {
 	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which step created_at
 	// dates: BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). The field
-	// ImageStoredAt is then the end of the image's first pull since the image was last absent, or zero if unknown.
+	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). If ImageFirst is
+	// true, ImageStoredAt is the end of the image's first pull since the image was last absent, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The proof
-	// is the runtime's name, version or answer. Examples are CRI-O, containerd 1.x, and the shim of a virtual machine.
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The
+	// runtime's name, version or answer proves that Unstamped is true. Examples of such runtimes are CRI-O, containerd
+	// 1.x, and the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

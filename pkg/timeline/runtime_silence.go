@@ -8,8 +8,8 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the shortest overlap of a silence and a phase with which the silence counts as a possible cause
-	// of delay. The time catchUp after the silence is part of the overlap.
+	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
+	// count as a possible cause of delay. The overlap includes the time catchUp after the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond
@@ -108,8 +108,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// A phase with another cause, such as the kubelet, can include work of the runtime. If the span has such a phase,
-// needsRuntime returns the runtime's phase. For other spans, needsRuntime returns an empty phase.
+// needsRuntime returns a phase of the runtime if another party, such as the kubelet, is responsible for the span, but
+// the span can include work of the runtime. For other spans, needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {

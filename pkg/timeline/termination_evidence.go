@@ -196,11 +196,11 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 	return *s != before
 }
 
-// statusMissing reports whether the kubelet had no status of the container and created a substitute. The exit code 137
-// of the substitute does not come from a real process. If the container had run, the restart count of the substitute
-// is one too high. When a pod ends, the kubelet creates a substitute status for each container that it does not find,
-// such as a container that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
-// convertToAPIContainerStatuses).
+// statusMissing reports whether the kubelet had no status of the container and created a substitute status. The exit
+// code 137 in a substitute status does not come from a real process. If the container had run, the restart count in its
+// substitute status is one too high. When a pod ends, the kubelet creates a substitute status for each container that
+// it does not find, such as a container that never started (kubelet: status/status_manager.go, TerminatePod;
+// kubelet_pods.go, convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
@@ -240,8 +240,8 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 // applyEvent reads a Killing Event, which shows when the kubelet began to stop a container. The kubelet creates the
 // Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
 // kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
-// stop. If the kubelet repeats a stop, it increases the count of the same Event. A restarted kubelet can create another
-// Event instead.
+// stop. If the kubelet repeats a stop, it increases the count of the same Event. After a restart, the kubelet can
+// create another Event for the repeated stop.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {

@@ -9,8 +9,8 @@ import "time"
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the time by which the kubelet kills a container, if the kubelet requests the stop once, at the time
-// "begun". If a client shortens the grace period, the latest end counts. Sidecars, and containers with a pre-stop hook,
-// get leastGrace in addition to their grace period.
+// "begun". If a client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars,
+// and containers with a pre-stop hook, get leastGrace in addition to their grace period.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
 	by := begun + instant(max(f.longest, leastGrace))
 	if f.shortened {
@@ -30,7 +30,7 @@ func (f *terminationFold) extraGrace(name string) time.Duration {
 // stoppedLate reports whether the kubelet's first request to stop a container does not explain its end. If the request
 // succeeds, the runtime kills the container at the end of the grace period. The request fails if the kubelet or the
 // runtime restarts: the runtime then sends no SIGKILL, because the request was canceled (containerd: container_stop.go,
-// stopContainer). The kubelet sends another request, with the full grace period.
+// stopContainer). After the restart, the kubelet sends another request with the full grace period.
 func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 	if again := s.killingLast; s.killingAt != 0 && again-s.killingAt > restartTakes && again <= end.latest {
 		return true

@@ -11,7 +11,7 @@ import (
 type stopBound struct {
 	bound
 	known bool
-	lost  bool // the runtime lost the container, so the exit code and the time of the end are not those of the process
+	lost  bool // the runtime lost the container, so the exit code and the end time do not come from the process
 	late  bool // see stoppedLate
 	index int  // the index in Termination.Stops
 }

@@ -82,10 +82,10 @@ type Timeline struct {
 }
 
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
-// is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number 0 is the number of the
-// start-up, and the agent times only the first start-up. For a static pod, the ID is the kubelet's UID, a slash and the
-// time in nanoseconds when the kubelet read the manifest. The UID of a static pod's object is not used, because a new
-// object for the same static pod has another UID.
+// is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number 0 stands for the first
+// start-up of the pod, because the agent times only the first start-up. For a static pod, the ID is the kubelet's UID,
+// a slash and the time in nanoseconds when the kubelet read the manifest. The UID of a static pod's object is not used,
+// because a new object for the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
@@ -183,9 +183,9 @@ type Pull struct {
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod, which tenants cannot
-	// write, would confirm the failure. The kubelet's status follows the Event some seconds later and can skip
-	// attempts.
+	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod would confirm the
+	// failure, because tenants cannot write the status. The kubelet's status follows the Event some seconds later and
+	// can skip attempts.
 	Unconfirmed bool
 
 	// Credentials is the part of Pull that a credential plugin of the kubelet might have used. Credentials is zero if

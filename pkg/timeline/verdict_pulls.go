@@ -12,8 +12,8 @@ import (
 
 // describeQueue describes the wait in the node's pull queue in the given spans. The text is empty if the evidence names
 // no other pull. If several pulls were ahead, the text does not blame a single pull for the whole wait. If the other
-// pull was a pull of the same image, the text also names the registry. Without the queue, this pull would wait for the
-// same download.
+// pull was a pull of the same image, the text also names the registry, because this pull would wait for the same
+// download even without the queue.
 func (t Timeline) describeQueue(spans []Span) string {
 	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
