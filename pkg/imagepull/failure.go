@@ -36,8 +36,8 @@ const (
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events. So a
-// failure that only Events report proves nothing about a registry that other tenants use.
+// Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events, so Events
+// alone do not prove that a registry failed.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -98,7 +98,7 @@ var failureTable = []struct {
 		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
-	{FailureUnauthorized, []string{"failed to authorize"}}, // earlier rows match if the token server failed
+	{FailureUnauthorized, []string{"failed to authorize"}}, // if the token server failed, an earlier row matches
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
 		"does not exist"}},
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin

@@ -84,8 +84,8 @@ func isRemote(v corev1.Volume) bool {
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels encodes labels as one text, because a map needs several times the memory. convertLabels omits labels
-// that would exceed maxLabels.
+// convertLabels encodes labels as one text, because a map needs several times as much memory. convertLabels omits
+// labels that would exceed maxLabels.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

@@ -121,8 +121,8 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 }
 
 // The method "observe" counts the new restarts in a pod's status. The argument "before" is true if the pod can be older
-// than the agent. The method then does not count the restarts that the status already contains, because a previous
-// agent might have counted these restarts.
+// than the agent. If "before" is true, the method does not count the restarts that the status already contains, because
+// a previous agent might have counted these restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

@@ -26,8 +26,8 @@ type store struct {
 	// the UID of the mirror pod as the key.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last states of these pods. Therefore, the store passes on an observation of each of these pods that
-	// still exists.
+	// know the last states of the pods in "known". So for each of these pods that still exists, the store passes an
+	// observation to Observe.
 	known []string
 	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
 	listed bool
@@ -168,8 +168,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
-		// The kubelet ends a deletion with a second request without a grace period. The second request changes the
-		// timestamp.
+		// At the end of a deletion, the kubelet sends a second delete request with the grace period 0. The second
+		// request changes the timestamp of the deletion.
 		converted.DeletedAt = known.DeletedAt
 	}
 	if ok && reflect.DeepEqual(known, converted) {
