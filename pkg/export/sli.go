@@ -55,7 +55,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold returns the phases that a span can contain. If these phases are unknown, the result is empty.
+// mayHold returns the phases that a span can contain. If the phases are unknown, the result is empty.
 func mayHold(s timeline.Span) []timeline.Phase {
 	if s.Phase.IsGroup() {
 		return s.MergedWith

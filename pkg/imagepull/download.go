@@ -9,8 +9,8 @@ import (
 // client.
 type Download struct {
 	// Registry is the host without its port, and Repository is the path on that host, for example docker.io and
-	// library/nginx. containerd records the registry and the repository in labels of the manifest. Both fields are
-	// empty if the manifest has no such labels yet, or if several registries provided the manifest. If several
+	// library/nginx. containerd records the registry and the repository in labels of the manifest. Registry and
+	// Repository are empty if the labels do not exist yet, or if several registries provided the manifest. If several
 	// repositories of one registry provided the manifest, only Repository is empty.
 	Registry, Repository string
 	// Digest is the digest of the manifest for this machine, for example sha256:…. Digest is never the digest of an

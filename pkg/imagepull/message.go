@@ -21,8 +21,8 @@ const (
 	// KindInspectFailed means that the runtime did not report whether it has the image. The kubelet has not
 	// requested a pull.
 	KindInspectFailed Kind = "inspect_failed"
-	// KindInvalidName means that the kubelet could not parse the image's name. The kubelet never requests a pull of
-	// such an image (EnsureImageExists in pkg/kubelet/images).
+	// KindInvalidName means that the kubelet could not parse the image's name. The kubelet never requests a pull of an
+	// image with an invalid name (EnsureImageExists in pkg/kubelet/images).
 	KindInvalidName Kind = "invalid_name"
 )
 

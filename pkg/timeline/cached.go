@@ -2,10 +2,10 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the timeline from the latest fold. Since this fold, the evidence has not changed. While only the
-// length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten
-// times as much as an extension. After the restart of a node with many pods, clients request the current phase of each
-// pod every few seconds.
+// cachedTimeline is the timeline from the latest fold. Since the latest fold, the evidence has not changed. While only
+// the length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs
+// ten times as much as an extension. After the restart of a node with many pods, clients request the current phase of
+// each pod every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
@@ -44,8 +44,8 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 }
 
 // changesFrom returns the instant at which the candidates or the error bound of the current phase begin to change.
-// Before this instant, only the length of the phase changes. From this instant on, each request for the timeline needs
-// a new fold. If nothing but the length will change, changesFrom returns maxInstant.
+// Before the returned instant, only the length of the phase changes. From the returned instant on, each request for the
+// timeline needs a new fold. If nothing but the length will change, changesFrom returns maxInstant.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

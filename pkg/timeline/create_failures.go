@@ -45,7 +45,8 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	e.keepMost(&c.refused, o)
 }
 
-// keepMost keeps the Event with the highest count. If several Events have this count, keepMost keeps the earliest.
+// keepMost keeps the Event with the highest count. If several Events have the highest count, keepMost keeps the
+// earliest Event.
 func (e *Evidence) keepMost(known *refusals, o EventSeen) {
 	r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
 	if later := cmp.Or(cmp.Compare(r.count, known.count), known.last.compare(r.last),
@@ -73,7 +74,8 @@ func (c *containerEvidence) isMisconfigured() bool {
 }
 
 // imageFailures lists the errors of the kubelet that concern a container's image (pkg/kubelet/images/types.go and
-// cri-api's pkg/errors in Kubernetes). After such an error, the kubelet does not create the container.
+// cri-api's pkg/errors in Kubernetes). After an error that concerns the image, the kubelet does not create the
+// container.
 var imageFailures = []string{
 	"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "InvalidImageName", "RegistryUnavailable",
 	"SignatureValidationFailed",

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After this
-// limit, the client sends only one Event in each spamInterval (client-go, tools/record, defaultSpamBurst and
+// spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After
+// spamLimit Events, the client sends only one Event in each spamInterval (client-go, tools/record, defaultSpamBurst and
 // defaultSpamQPS).
 const (
 	spamLimit    = 25

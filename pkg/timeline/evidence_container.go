@@ -110,14 +110,14 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	}
 }
 
-// isNormalWait reports whether a waiting reason shows no failure. The kubelet reports these reasons for a container
+// isNormalWait reports whether a waiting reason shows no failure. The kubelet reports a normal reason for a container
 // that it has not yet tried to start.
 func isNormalWait(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
 // invalidName is the waiting reason that the kubelet reports if the kubelet cannot parse the name of an image. The
-// kubelet does not pull such an image.
+// kubelet does not pull an image with an invalid name.
 const invalidName = "InvalidImageName"
 
 // imageMilestones maps the kubelet's reasons for failures before the first pull to milestones. The registry is not
@@ -137,7 +137,7 @@ var createFailureMilestones = map[string]Milestone{
 	"CreateContainerError":       MilestoneCreateFailed,
 }
 
-// applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes this status immediately
+// applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes the status immediately
 // after the failure. If Events about the failure are missing, the failure gets its time from the status.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledEvent is an Event that reports that a container's image is present. The zero value means that no such Event is
-// known.
+// pulledEvent is an Event that reports that a container's image is present. The zero value means that no Event about
+// the image is known.
 type pulledEvent struct {
 	window
 	present bool   // the image was already present, so the kubelet did not pull it

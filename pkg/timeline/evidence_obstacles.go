@@ -167,8 +167,8 @@ func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// latestRetry returns the latest possible time of the kubelet's next attempt after this occurrence, or maxInstant if
-// unknown.
+// latestRetry returns the latest possible time of the kubelet's next attempt after the Event's latest occurrence, or
+// maxInstant if unknown.
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if

@@ -55,7 +55,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 }
 
 // fold computes the timeline. The result "until" is the instant from which the timeline must be folded again. Before
-// this instant, only the length of the current phase changes, unless new evidence arrives.
+// "until", only the length of the current phase changes, unless new evidence arrives.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -292,8 +292,8 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 	return append(missing, f.missingEvents()...), unreported
 }
 
-// isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Such a
-// loss is usual for a pod that recovers from an outage of a registry. The field LostEvents lists the dropped Event.
+// isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Dropped
+// Events are usual for a pod that recovers from an outage of a registry. The field LostEvents lists the dropped Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:

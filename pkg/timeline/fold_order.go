@@ -104,9 +104,9 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of an init container's steps up to its first success. After this success, the kubelet
-// continues with the next container. For other containers, and for an init container that never succeeded, firstSuccess
-// returns the number of all steps.
+// firstSuccess returns the number of an init container's steps up to its first success. After an init container
+// succeeds, the kubelet continues with the next container. For other containers, and for an init container that never
+// succeeded, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -124,8 +124,8 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 }
 
 // failureConstraints sets an upper limit for the time of the pod's failure: the write that reported the failure. The
-// agent needs this limit only if it did not see the write live. The time of the write is on the control plane's clock,
-// so failureConstraints ignores a time before the end of a run.
+// agent needs the upper limit only if it did not see the failure live. The time of the write is on the control plane's
+// clock, so failureConstraints ignores a time before the end of a run.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
@@ -181,8 +181,8 @@ func tighten(sequences []sequence) []milestoneConflict {
 }
 
 // relaxControlPlane handles a milestone of the node that must come after a control plane timestamp, but has an earlier
-// time. This contradiction shows that the clocks differ. relaxControlPlane replaces the timestamp's interval. The new
-// interval ends at the node's milestone, and its length is the difference between the two times.
+// time. The earlier time shows that the clocks differ. relaxControlPlane replaces the interval of the control plane
+// timestamp. The new interval ends at the node's milestone, and its length is the difference between the two times.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -218,7 +218,7 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 			}
 			if before.latest > b.latest {
 				// The next milestone shortens the interval of the earlier milestone. So the estimate of the earlier
-				// milestone moves to the new end of this interval.
+				// milestone moves to the new end of its interval.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack || before.lean == leanNextSync {
 					before.lean = leanLatest

@@ -117,7 +117,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandbox(to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
-		// first saw the pod. The estimate of this end is only the middle of a long interval.
+		// first saw the pod. The estimate of the phase's end is only the middle of a long interval.
 		s.Phase, s.Cause = PhaseUnattributed, CauseOf(PhaseUnattributed)
 		s.MergedWith = f.possiblePhases(from.key, w.phases)
 	}
@@ -145,9 +145,9 @@ func (f *fold) possiblePhases(from milestoneKey, phases []Phase) []Phase {
 	return phases
 }
 
-// failedAfterRun reports whether a pod failed because a run ended. After such a failure, the kubelet starts no further
-// run, and the remaining time is the wait for the pod's status. If the pod ended for another reason while the container
-// was in back-off, failedAfterRun returns false.
+// failedAfterRun reports whether a pod failed because a run ended. After the pod has failed, the kubelet starts no
+// further run, and the remaining time is the wait for the pod's status. If the pod ended for another reason while the
+// container was in back-off, failedAfterRun returns false.
 func (f *fold) failedAfterRun(k milestoneKey) bool {
 	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop

@@ -1,7 +1,7 @@
 package timeline
 
-// readySteps returns the last steps until the pod is ready. The first of these steps begins with the start of the
-// container that became ready last. readySteps returns no steps if no container was ready.
+// readySteps returns the last steps until the pod is ready. The first step begins with the start of the container that
+// became ready last. readySteps returns no steps if no container was ready.
 func (f *fold) readySteps() chain {
 	last := f.readyLast()
 	if last == nil {

@@ -168,7 +168,7 @@ var sandboxTexts = []struct {
 }
 
 // kubeletSandboxTexts lists the first words of errors that occur before the kubelet asks the runtime for a sandbox.
-// Before this request, the kubelet prepares the log directory, the DNS settings and the user namespace
+// Before the request for a sandbox, the kubelet prepares the log directory, the DNS settings and the user namespace
 // (createPodSandbox in pkg/kubelet/kuberuntime).
 var kubeletSandboxTexts = []string{
 	"mkdir ", "open ", "encountered error while parsing resolv conf file",

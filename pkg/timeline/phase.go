@@ -167,8 +167,8 @@ type phaseGroup struct {
 	members []Phase
 }
 
-// groupOf returns the group phase that contains all given phases. If there is no such group, groupOf returns
-// PhaseUnattributed.
+// groupOf returns the group phase that contains all given phases. If no group contains all given phases, groupOf
+// returns PhaseUnattributed.
 func groupOf(phases []Phase) Phase {
 	for _, g := range groups() {
 		if !slices.ContainsFunc(phases, func(p Phase) bool { return !slices.Contains(g.members, p) }) {

@@ -52,8 +52,8 @@ type Pod struct {
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
 	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
 	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes the condition
-	// PodScheduled only to report that it found no node. UnschedulableAt is zero if there was no such report, or if
-	// FieldsManaged is false.
+	// PodScheduled only to report that it found no node. UnschedulableAt is zero if no scheduler changed the condition,
+	// or if FieldsManaged is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
 	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
 	// FieldsManaged is true.
@@ -185,7 +185,7 @@ type Container struct {
 	ExitCode   int       `json:"exit_code,omitzero"`   // exit code of the current run, if terminated
 	// EndReason is the reason why the current run ended, if terminated: Completed, Error, OOMKilled, …
 	EndReason string `json:"end_reason,omitzero"`
-	// Started is true if the startup probe passed, or if the container has no such probe. Started is not used for
+	// Started is true if the startup probe passed, or if the container has no startup probe. Started is not used for
 	// init containers.
 	Started bool `json:"started,omitzero"`
 	Ready   bool `json:"ready,omitzero"`

@@ -144,7 +144,7 @@ func (c *containerEvidence) withBackoffs(
 }
 
 // mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls that no
-// received Event or status shows. The candidates are the possible phases of this time.
+// received Event or status shows. The argument w holds the possible phases between the milestone and "until".
 func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
 	return w.phases[0] == PhaseImageBackoff && !f.knowsAllEvents() &&
 		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
@@ -195,7 +195,7 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 
 // requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
 // kubelet has lost its back-off, and counts its Events from the beginning. So the counts of Events do not show the
-// number of the attempt. requestedAgain returns nil if no Event shows such a request.
+// number of the attempt. requestedAgain returns nil if no Event shows that the kubelet requested the image again.
 func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
 	index := from.key.container
 	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed ||

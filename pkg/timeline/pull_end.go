@@ -10,8 +10,8 @@ import (
 const answerSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's timestamps.
-// A starved or stopped kubelet can receive the answer at any later time. The field "latest" is maxInstant if there is
-// no upper bound. The zero value means unknown.
+// A kubelet that was stopped or lacked CPU can receive the answer at any later time. The field "latest" is maxInstant
+// if there is no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
@@ -154,9 +154,9 @@ func (w window) answered(k milestoneKey) constraint {
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. Such a delay has two possible causes. The runtime writes the image again before its answer, and a
-// busy disk can have slowed this write. The kubelet can also have been starved or stopped, so that it received the
-// answer late.
+// unusually long. The delay has two possible causes. The runtime writes the image again before its answer, and a busy
+// disk can have slowed this write. The kubelet can also have received the answer late, because it was stopped or lacked
+// CPU.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -71,8 +71,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	return append(constraints, point(milestoneKey{index, final, MilestonePullDownloaded}, originStore, last))
 }
 
-// endedBy returns the latest possible end of a pull. All layers of the pull arrived before this instant. Without an
-// Event, the timestamp of the image shows the end.
+// endedBy returns the latest possible end of a pull. All layers of the pull arrived before the end of the pull. Without
+// an Event, the timestamp of the image shows the end.
 func (p pulledEvent) endedBy(image *imageEvidence) instant {
 	switch {
 	case p.known():

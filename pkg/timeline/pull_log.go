@@ -234,8 +234,8 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds the evidence of other pods' pulls to the pulls of the timeline t. Complete changes these pulls, so no
-// other goroutine may use the pulls at the same time.
+// Complete adds the evidence of other pods' pulls to the pulls of the timeline t. Complete changes the pulls of t, so
+// no other goroutine may use the pulls at the same time.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {

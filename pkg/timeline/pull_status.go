@@ -17,10 +17,10 @@ const maxPullStatuses = 64
 const imageBackOff = "ImagePullBackOff"
 
 // nextSyncLeast is shorter than the time from a failed pull to the status that reports the failure. The kubelet writes
-// this status when it next looks at the pod, usually after 10 to 15 s (pod_workers.go, completeWork).
+// the status at its next sync of the pod, usually after 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
-// usualSync is the average time from a failed pull to this status.
+// usualSync is the average time from a failed pull to the status that reports the failure.
 const usualSync = 12500 * time.Millisecond
 
 // pullStatus is a live status that reports a failed pull. A list can show a status that is one attempt old.
@@ -50,12 +50,12 @@ func (p *Pod) failedEarlier(c Container) bool {
 }
 
 // statusFailures returns the failed pulls that the statuses report, except the first. The kubelet's client can have
-// dropped the Events about these pulls, because it limits the Events of each pod.
+// dropped the Events about failed pulls, because it limits the Events of each pod.
 //
-// When the kubelet looks at a pod, it first reports the result of its previous look, and then it possibly begins the
-// next attempt (kubelet.go, SyncPod). So an attempt failed between a status that reports a back-off and the next status
-// that reports a failure. The later status cannot be a delayed report of an earlier failure, because the kubelet sends
-// the statuses of a pod in order and skips superseded statuses (status_manager.go).
+// When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
+// attempt (kubelet.go, SyncPod). So an attempt failed between a status that reports a back-off and the next status that
+// reports a failure. The later status cannot be a delayed report of an earlier failure, because the kubelet sends the
+// statuses of a pod in order and skips superseded statuses (status_manager.go).
 func (c *containerEvidence) statusFailures() []failureEvent {
 	var failures []failureEvent
 	backOffAt := instant(0)

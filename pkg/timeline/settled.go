@@ -89,9 +89,9 @@ func (p *Pod) reachedNodeAt() time.Time {
 }
 
 // isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
-// returns true if the pod ran before the kubelet read its manifest, or was ready before Scope.Since. The agent needs
-// this check because an old pod can look new. After a restart, the kubelet reads the manifest again. The kubelet also
-// creates a deleted mirror object again.
+// returns true if the pod ran before the kubelet read its manifest, or was ready before Scope.Since. An old static pod
+// can look new. After a restart, the kubelet reads the manifest again. The kubelet also creates a deleted mirror object
+// again.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

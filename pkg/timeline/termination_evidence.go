@@ -34,13 +34,13 @@ type TerminationEvidence struct {
 	hadFinalizers bool          // an object with grace 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none
 	longest       time.Duration // the longest grace period; zero if all grace periods are zero
-	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero for never
+	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero if none
 	shortened     bool          // the grace period changed, so its end is unknown
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest runtime request whose answer contained a ready sandbox; zero for never
-	sandboxDown  instant // the first answer after sandboxReady that contained no ready sandbox; zero for never
+	sandboxReady instant // the latest runtime request whose answer contained a ready sandbox; zero if there is none
+	sandboxDown  instant // the first answer after sandboxReady that contained no ready sandbox; zero if there is none
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
@@ -50,7 +50,7 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest runtime request whose answer showed that the container was running; or zero
+	seenRunning instant // the latest runtime request whose answer showed that the container was running; zero if none
 	killingAt   instant // the earliest time of the kubelet's Killing Events; zero without such an Event
 	killingLast instant // the latest time of the kubelet's Killing Events; zero without such an Event
 
@@ -59,7 +59,7 @@ type stopEvidence struct {
 	reason   string
 
 	statusSecond instant // the kubelet's timestamp of the end, truncated to seconds; zero if there is none
-	statusAt     instant // when a pod object first reported the end; zero for never
+	statusAt     instant // the arrival of the first pod object that reports the end; zero if there is none
 	statusLive   bool
 	statusCode   int
 	statusReason string

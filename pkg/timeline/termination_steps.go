@@ -9,8 +9,8 @@ import (
 // terminationStep is one step of a termination: its phase, and the milestone at its end.
 type terminationStep struct {
 	phase Phase
-	// The field "also" contains further phases that the step can contain. These phases have the same cause, and the
-	// evidence cannot separate them.
+	// The field "also" contains further phases that the step can contain. The evidence cannot separate the further
+	// phases from the phase of the step.
 	also      []Phase
 	container string
 	end       bound

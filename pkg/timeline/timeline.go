@@ -50,8 +50,8 @@ type Timeline struct {
 	Phases []Span // the phases from CreatedAt, without gaps and overlaps
 	Pulls  []Pull
 	Probes []Probe // the startup probes and readiness probes of the containers
-	// EphemeralPulls are the pulls for ephemeral containers. These pulls are not part of the start-up and can happen
-	// after the start-up.
+	// EphemeralPulls are the pulls for ephemeral containers. The pulls for ephemeral containers are not part of the
+	// start-up and can happen after the start-up.
 	EphemeralPulls []Pull
 	Milestones     []MilestoneEvidence
 	Conflicts      []Conflict

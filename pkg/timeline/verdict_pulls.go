@@ -138,7 +138,7 @@ func (t Timeline) rateOf(spans []Span) string {
 }
 
 // concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in the given
-// spans, as text. The text is empty if no such pull is known.
+// spans, as text. The text is empty if no other pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
