@@ -64,7 +64,8 @@ const (
 	ReasonNotReady = "NodeNotReady"
 )
 
-// StartUpSeen is the start-up of a pod of the node. A later observation replaces an earlier one of the same pod.
+// StartUpSeen is the start-up of a pod of the node. A later observation of a pod replaces the earlier observation of
+// the same pod.
 type StartUpSeen struct{ Timeline timeline.Timeline }
 
 // PodReady is a workload pod that was created before the boot, and that is ready again after the boot.
@@ -73,8 +74,8 @@ type PodReady struct {
 	UID, Namespace, Name string
 	CreatedAt            time.Time
 	ReadyAt              time.Time // lastTransitionTime of the condition Ready, truncated to seconds
-	// Turned is true if the agent saw that the pod was not ready after the boot. If Turned is false, the pod might
-	// already have been ready earlier after the boot, and might have lost its readiness before ReadyAt.
+	// Turned is true if the agent saw that the pod was not ready after the boot. If Turned is false, ReadyAt might not
+	// be the first time at which the pod was ready after the boot.
 	Turned bool
 }
 

@@ -12,8 +12,8 @@ type taintRow struct {
 	owner string // the component that removes the taint
 	// daemonSets lists the usual names of the DaemonSet whose pod must be ready before the owner removes the taint.
 	daemonSets []string
-	// recurs is true if the taint can return after the start-up. Such a taint was not necessarily present at the
-	// registration.
+	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
+	// the node registered.
 	recurs bool
 }
 

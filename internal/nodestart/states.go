@@ -5,7 +5,7 @@ import "slices"
 // addState adds a version of the Node object. A watch delivers every version, but a list can show a later version
 // first. So addState sorts the states by their versions.
 func (e *Evidence) addState(s state) {
-	i := len(e.states) - 1 // the latest state that is not newer
+	i := len(e.states) - 1 // the latest state that is not newer than s
 	if s.from > 0 {
 		for i >= 0 && e.states[i].from > s.from {
 			i--
@@ -30,7 +30,7 @@ func (e *Evidence) addState(s state) {
 	if next {
 		s.arrivedAt = earlier(s.arrivedAt, e.states[i+1].arrivedAt)
 	}
-	if i >= 0 && e.states[i].to > s.from { // the blockers changed to this state and back
+	if i >= 0 && e.states[i].to > s.from { // the blockers changed to state s and back
 		back := e.states[i]
 		back.from, back.arrivedAt = s.from+1, back.lastAt
 		s.arrivedAt = earlier(s.arrivedAt, back.arrivedAt)

@@ -69,9 +69,9 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	}, nil
 }
 
-// Run sends the metrics at each interval until ctx is done. Then Run sends the metrics one last time, which takes less
-// than a second. An unreachable collector is not an error: Run reports the failure to the health board. The caller can
-// call Run only once.
+// Run sends the metrics at each interval until ctx is done. After ctx is done, Run sends the metrics one last time,
+// which takes less than a second. An unreachable collector is not an error: Run reports the failure to the health
+// board. The caller can call Run only once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// postStartupOf returns the spans for one event that occurred after a pod's start-up. These spans become part of the
+// postStartupOf returns the spans for one event that occurred after a pod's start-up. The spans become part of the
 // pod's trace.
 func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	if event.Run != nil {

@@ -34,8 +34,8 @@ func (r *rollouts) isNew(id trace.TraceID) bool {
 	return true
 }
 
-// forget forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout sends the span
-// again.
+// forget forgets the rollouts whose spans the collector did not accept. With the next start-up of the rollout, the
+// agent sends the span again.
 func (r *rollouts) forget(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

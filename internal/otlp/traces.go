@@ -119,8 +119,9 @@ func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartu
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }
 
-// Run sends until ctx is done. Then Run sends queued start-ups for less than a second. An unreachable collector is
-// not an error: Run reports the failure to the health board. The caller can call Run only once.
+// Run sends start-ups until ctx is done. After ctx is done, Run sends queued start-ups for less than a second. An
+// unreachable collector is not an error: Run reports the failure to the health board. The caller can call Run only
+// once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -173,8 +174,7 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(items))
 		s.tracer.rollouts.forget(spans)
-		// The stop of the agent can cause this error. The method does not call Done, so that the next agent sends the
-		// trace.
+		// While the agent is stopping, the method does not call Done, so that the next agent sends the trace.
 		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}

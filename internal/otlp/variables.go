@@ -62,7 +62,7 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is the maximum accepted time. A longer wait for a collector is not useful.
+// maxMilliseconds is the maximum accepted time. A wait of more than one hour for a collector is not useful.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
@@ -136,7 +136,7 @@ func isHeaders(value string) error {
 }
 
 // isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
-// the transport sets. Otherwise, the transport would silently ignore the header, or the header would describe the
+// the transport sets. The transport would silently ignore a value from HEADERS, or this value would describe the
 // request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {

@@ -1,6 +1,6 @@
 // Package page holds the web page that shows a node's start-ups: the files in assets/, without a build step. Package
-// web serves these files. The page loads all its data from the read API, with addresses relative to the page's
-// address.
+// web serves the files of the page. The page loads all its data from the read API, with addresses relative to the
+// page's address.
 package page
 
 import (
@@ -19,7 +19,8 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is part of the file addresses in index.html. In this part, New replaces VERSION with Page.Version.
+	// placeholder is part of the file addresses in index.html. New replaces the word VERSION in these addresses with
+	// Page.Version.
 	placeholder = "page/VERSION/"
 )
 

@@ -35,8 +35,8 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that, according to a comparison, a pod no longer exists. The pod watch then ignores late events
-// about the pod, because the method Older returns true for a pod with a tombstone.
+// addTombstone records that, according to a comparison, a pod no longer exists. The pod watch ignores late events about
+// a pod with a tombstone, because the method Older returns true for this pod.
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]

@@ -109,7 +109,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 }
 
 // identity returns all fields that TokenReview returns for a user. RBAC uses the groups of a user, and webhooks also
-// use the other fields.
+// use the UID and the extra fields.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},

@@ -43,7 +43,7 @@ func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message s
 }
 
 // WithoutPolicies removes the ValidatingAdmissionPolicy that limits the agents' annotations. WithoutPolicies also
-// removes the API for such policies, as in versions before Kubernetes 1.30.
+// removes the API for ValidatingAdmissionPolicies, like a Kubernetes version before 1.30.
 func (s *Server) WithoutPolicies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ type RoundTrip func(context.Context) error
 // asker makes one attempt and records the stages of this attempt in s.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Only a RoundTrip uses an existing connection of the
-// agent. Every other attempt opens a new connection.
+// askerOf returns the function that makes the attempts of a probe. A RoundTrip uses an existing connection of the
+// agent. An attempt without a RoundTrip opens a new connection.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -158,8 +158,9 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// The function "redirect" returns the address of a redirect on the same host. The address is empty for every other
-// response, for a redirect from HTTPS to HTTP, and for an address with a user.
+// The function "redirect" returns the address of a redirect on the same host. If the response is not a redirect on the
+// same host, the address is empty. The address is also empty for a redirect from HTTPS to HTTP, and for an address with
+// a user.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

@@ -15,9 +15,9 @@ type Kind string
 
 // Values of Kind.
 const (
-	KindDNS       Kind = "dns"       // looks up the target, a name
+	KindDNS       Kind = "dns"       // looks up the target, which is a DNS name
 	KindTCP       Kind = "tcp"       // opens a TCP connection to the target, HOST:PORT
-	KindHTTP      Kind = "http"      // gets the target, a URL with http or https
+	KindHTTP      Kind = "http"      // sends a GET request to the target, an HTTP or HTTPS URL
 	KindRegistry  Kind = "registry"  // gets /v2/ of the registry HOST[:PORT]; status 401 is also a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// If only a pod's image reference names a host, the agent does not connect to the addresses in the list "refused". The
-// list contains, for example, the addresses of clouds' metadata services, which return credentials. The list also
-// contains addresses that no host can have.
+// If the agent knows a host only from a pod's image reference, the agent does not connect to addresses in the list
+// "refused". The list contains, for example, the addresses of clouds' metadata services, which return credentials. The
+// list also contains addresses that no host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),

@@ -33,7 +33,7 @@ func (p *Probe) resolve(node Node) (problems []error) {
 				err = errors.New("the probes file uses $(NODE_ADDRESS), but the node's address is unknown: set " +
 					"--node-address, or set the environment variable NODE_ADDRESS from the pod field status.hostIP")
 			case node.Address.Is6():
-				return "[" + node.Address.String() + "]" // brackets, as in URLs and before a port
+				return "[" + node.Address.String() + "]" // an IPv6 address needs brackets in URLs and before a port
 			default:
 				return node.Address.String()
 			}

@@ -52,8 +52,8 @@ func (s *stages) traced(ctx context.Context) context.Context {
 		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
 		TLSHandshakeStart: func() { s.begin(StageTLS) },
 		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
-		// The stage first_byte starts here and not at WroteRequest, because HTTP/2 can call WroteRequest after the
-		// response has started.
+		// The stage first_byte starts at GotConn and not at WroteRequest, because HTTP/2 can call WroteRequest after
+		// the response has started.
 		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
 		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
 	})

@@ -17,11 +17,11 @@ const (
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
 	// the change reports a new run of a container, the agent waits only askGapRuns, because a client can delete the pod
-	// without a grace period. The deleted pod would soon disappear from the runtime.
+	// without a grace period. The runtime soon forgets a deleted pod.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
-	// this query without back-off, because a forged Event can hide the image that other pods wait for. Only the
+	// the query without back-off, because a forged Event can hide the image that other pods wait for. Only the
 	// runtime's answer refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
@@ -45,8 +45,8 @@ type pod struct {
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
 	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
-	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
+	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Follow.PostStartup is false
+	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false
 
 	watching bool // true while an Event watch is requested
 	// requestsEvents is true if the start-up requires the watch. ephemeralRequestsEvents is true if an ephemeral
@@ -206,8 +206,8 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the start-up is settled, advance completes the start-up
-// instead.
+// advance passes the pod's requests to the sources. If the start-up is settled, advance passes no requests and calls
+// the method "settle".
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -236,10 +236,10 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 	})
 }
 
-// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query. Most
-// queries can wait, because a starting pod changes often and the runtime keeps its timestamps. The query about the
-// node's images cannot wait, because the kubelet soon pulls the absent images. The query at the end of the start-up
-// also cannot wait.
+// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query. A
+// starting pod changes often, so most queries wait until askGap has passed. A late query is harmless, because the
+// runtime keeps its timestamps. The query about the node's images cannot wait, because the kubelet soon pulls the
+// absent images. The query at the end of the start-up cannot wait.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -270,8 +270,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final and reports it once. The agent does not report a start-up that was complete
-// before the agent first saw the pod, because a previous agent might have reported it. The agent's API still shows such
-// a start-up.
+// before the agent first saw the pod, because a previous agent might have reported it. The agent's API shows every
+// start-up, even if the agent does not report the start-up.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false

@@ -52,8 +52,8 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 }
 
 // reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends the Events in
-// the order of their creation. So an Event is new if its time is after the time of the latest reported Event. This rule
-// also works if a previous agent reported the latest Event.
+// the order of their creation. So an Event is new if its time is after the time of the latest reported Event. A
+// restarted agent continues with the time of the latest Event that the previous agent reported.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {

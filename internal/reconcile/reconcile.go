@@ -21,8 +21,8 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is the interval at which Run checks the time-dependent requests of starting pods. Without starting pods, Run
-	// checks nothing.
+	// tick is the interval at which Run checks all pods. Run checks pods only while at least one pod is starting, is
+	// being deleted, or has ephemeral containers that the Reconciler follows.
 	tick = time.Second
 	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the
 	// Reconciler forgets the oldest static pod.
@@ -67,8 +67,8 @@ type Sources interface {
 type Follow struct {
 	Partial      bool // true to report start-ups in progress
 	Terminations bool // true to report terminations of pods whose deletion request the agent sees
-	PostStartup  bool // true to report ended container runs after the start-up
-	// Events adds the kubelet's Events to PostStartup. The agent then watches the Events of every pod.
+	PostStartup  bool // true to report container runs that end after the start-up
+	// Events adds the kubelet's Events to PostStartup. If Events is true, the agent watches the Events of every pod.
 	Events bool
 }
 
@@ -177,9 +177,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run restores the saved evidence and owns all evidence until ctx is done. Then Run applies the observations in the
-// inbox, and settles completed start-ups without waiting for late Events. If a completed start-up still waits for the
-// runtime and is in the saved state, Run leaves this start-up to the next agent. Run returns nil.
+// Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
+// observations in the inbox, and settles completed start-ups without waiting for late Events. If a completed start-up
+// still waits for the runtime and is in the saved state, Run leaves this start-up to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()
@@ -242,8 +242,8 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	})
 }
 
-// Some returns the timelines of the pods with the given UIDs, in no particular order. Some skips pods that are not on
-// the node.
+// Some returns the timelines of the pods with the given UIDs, in no particular order. The method Some omits pods that
+// are not on the node.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))

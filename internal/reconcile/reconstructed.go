@@ -2,7 +2,8 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// reconstructedCounts counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
+// reconstructedCounts counts completed start-ups whose timeline was reconstructed. A start-up increases at most one of
+// the counters:
 //
 //   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
 //   - restored: the start-up was reported as Settled, and a previous agent saw its start.
@@ -26,8 +27,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// count counts a settled pod. count skips a start-up that a previous agent reported or that another mirror represents,
-// because this start-up counts only once.
+// The method "count" counts the start-up of a settled pod. The method ignores a start-up that a previous agent reported
+// or that another mirror represents.
 func (c reconstructedCounts) count(p *pod) {
 	switch {
 	case p.reported:

@@ -71,8 +71,8 @@ func (r *Reconciler) restore() {
 }
 
 // restorePulls adds the pulls in saved Events to the pull log. Another pod might wait for a saved pull, or use the
-// content of a saved pull. A failed pull also needs the log: its start depends on earlier pulls, including pulls of
-// other pods.
+// content of a saved pull. The start of a failed pull depends on earlier pulls in the log, including pulls of other
+// pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine these pods with
-// other data, and this data can be older than the end of the start-up.
+// lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine the starting
+// pods with other data, which can be older than the end of a start-up.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds (lingerTime).

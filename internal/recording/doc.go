@@ -15,7 +15,7 @@
 // # Promise
 //
 // Within a version of the format, the agent can add fields and values. A reader ignores unknown fields. A field is
-// never renamed, never changes its meaning, and never becomes required. Every other change, and every new kind of
-// observation, raises the version. Readers can read every older version. A reader reports an unknown kind or
-// version as an error.
+// never renamed, never changes its meaning, and never becomes required. All changes except new fields and new values
+// raise the version. A new kind of observation also raises the version. Readers can read every older version. A reader
+// reports an unknown kind or version as an error.
 package recording

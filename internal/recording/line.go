@@ -52,9 +52,9 @@ type tag struct {
 	Kind string `json:"kind"`
 }
 
-// Encode encodes an observation as one line. Invalid UTF-8 becomes U+FFFD, and an empty list becomes absent.
-// Decoding restores all other values. Encode fails for a year that the core cannot represent, and for a line longer
-// than MaxLine.
+// Encode encodes an observation as one line. Invalid UTF-8 becomes U+FFFD, and an empty list becomes absent. Decoding
+// restores all values except invalid UTF-8 and empty lists. Encode fails for a year that the core cannot represent, and
+// for a line longer than MaxLine.
 func Encode(o timeline.Observation) ([]byte, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
 	if i < 0 {

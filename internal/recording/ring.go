@@ -18,7 +18,7 @@ type ring struct {
 	bytes int
 }
 
-// add keeps a line. The caller must not change the line afterwards.
+// The method "add" stores a line. The caller must not change the line afterwards.
 func (r *ring) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -86,8 +86,8 @@ var (
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
-// search. This saves time, because most texts are names of images. An image name often contains a hyphen, but seldom a
-// part of a key.
+// search. The hints save time, because most texts are names of images. An image name often contains a hyphen, but
+// rarely contains one of keyParts.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
 	keyed  bool     // every matching text also contains one of keyParts
@@ -164,8 +164,8 @@ func withoutUser(address string) string {
 }
 
 // userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. The @ before an
-// image digest does not count. If the text before the first slash contains neither : nor @, the address has no user. An
-// @ after this slash is then part of the path.
+// image digest does not count. If the text before the first slash contains neither : nor @, the address has no user,
+// and an @ after the slash is part of the path.
 func userEnd(address string) int {
 	authority := len(address)
 	if slash := strings.IndexAny(address, "/?"); slash >= 0 {

@@ -1,6 +1,6 @@
 // Package registrylabel limits the number of values of the label "registry" in metrics. The package is pure. Counters
-// and histograms use Labels, which changes a registry's label only if necessary, because the series of a counter must
-// stay. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
+// and histograms use Labels. Labels changes a registry's label only if necessary, because the series of a counter must
+// continue. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
 package registrylabel
 
 import (
@@ -17,15 +17,15 @@ const (
 	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The names of registries
-	// without a confirmed pull come only from pods and Events. Each namespace can have at most one label for such a
-	// registry.
+	// without a confirmed pull come only from pods and Events. Each namespace can have at most one label for a registry
+	// without a confirmed pull.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor. A registry can take the label of the least used registry only if it has more than takeover
-	// times as many pulls as the least used registry. With this factor, registries with similar use do not take the
-	// label from each other repeatedly.
+	// takeover is a factor. A registry can take the label of the least used registry only if its number of pulls is
+	// more than takeover times as high. With this factor, registries with similar use do not take the label from each
+	// other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
 	// weight than old use.
@@ -42,9 +42,9 @@ const Help = " The label \"registry\" contains the host in the image reference. 
 // ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not confirm it."
 
-// Labels gives the registries with the most pulls their own label value. Pulls that were counted under the label
-// value "other" keep this label value. The caller must delete the series of a registry that loses its label, because
-// a counter must never decrease. Labels is not safe for concurrent use.
+// Labels assigns a separate label value to each of the registries with the most pulls. Pulls that were counted under
+// the label value "other" keep this label value. The caller must delete the series of a registry that loses its label,
+// because a counter must never decrease. Labels is not safe for concurrent use.
 //
 // A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
 // confirmed pull compete only with each other, and can take a label from a registry without a confirmed pull.

@@ -15,7 +15,7 @@ type count struct {
 	pulls, tooMany int // counted pulls, and the maximum number of these pulls that belong to other registries
 	most           int // the count after the latest pull with full = true; halving does not reduce this value
 	own            bool
-	namespace      string // namespace of the pod that gave an unconfirmed registry its label
+	namespace      string // namespace of the pod that caused the label; empty for a confirmed registry
 }
 
 func (c *count) certain() int { return c.pulls - c.tooMany }

@@ -4,8 +4,8 @@ const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node',
 
 const renamed = { evidence: 'quality' };
 
-// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. The field
-// `ignored` has its name.
+// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. The field `ignored` contains the name of an
+// unknown view.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');

@@ -1,4 +1,5 @@
-// The start-ups that a view shows, and their order. The page's address contains this choice. All functions are pure.
+// The start-ups that a view shows, and their order. The page's address contains the choice of start-ups and their order. All functions are
+// pure.
 
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
@@ -34,7 +35,7 @@ export function choiceOf(query) {
     b: query.get('b') ?? '', // ID of the second start-up of a comparison
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
-    sort: asked, // unchecked order from the address, for the views with other columns
+    sort: asked, // order from the address; not checked, because other views have other columns
   };
 }
 
@@ -55,8 +56,9 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
-// start-ups that match all other filters. The default order of start-ups in progress is their age, so that the order does not change.
+// The function `choose` returns two sorted lists: start-ups in progress, and completed start-ups. The function also counts the start-ups of
+// each state that match all filters except the filter for the state. The key `''` has the count for all states. The default order of
+// start-ups in progress is their age, so that the order does not change.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

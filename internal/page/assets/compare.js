@@ -2,9 +2,9 @@
 
 import { possible } from './words.js';
 
-// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and error bound. A side
-// is null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has
-// merged some phases, compareCharts adds up these phases of the other start-up.
+// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and error bound. A side is
+// null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has merged
+// phases, compareCharts adds up the same phases of the other start-up.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
@@ -28,8 +28,8 @@ export function compareCharts(a, b) {
 
 function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
-// placesOf returns the container and the attempt of each row. If the containers have different names, placesOf numbers the containers
-// of each start-up in the order of their first row, so that the comparison pairs containers with the same number.
+// placesOf returns the container and the attempt of each row. If the two start-ups have no container name in common, placesOf numbers the
+// containers of each start-up in the order of their first row. The comparison then pairs the containers that have the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

@@ -13,7 +13,7 @@ export function workloadsOf(all, now) {
     g.count = g.members.length;
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
-    // p50 covers the same start-ups as on the command line.
+    // p50 covers the same start-ups as p50 on the command line.
     const measured = g.members.filter((s) => !(s.error >= age(s, now))); // without start-ups of unknown length
     g.p50 = p50(measured.filter((s) => /^(ready|succeeded)$/.test(s.state)).map((s) => s.total));
     g.longest = most(measured, (s) => age(s, now));

@@ -1,4 +1,4 @@
-// The node, its clock, and the agent's sources. The page requests this data at intervals.
+// The node, its clock, and the agent's sources. The page requests the state of the node and of the agent's sources at intervals.
 
 import { Aggregate } from './ask.js';
 

@@ -32,7 +32,7 @@ function imageOf(p) {
   return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// The function `pulled` reports whether an image counts as a pull. The agent's API uses the same rule.
+// The function `pulled` reports whether an image counts as a pull, by the same rule as the agent's API.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 // The function `refusal` returns the registry of the last failed pull and the reason for the failure.

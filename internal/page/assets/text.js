@@ -1,5 +1,5 @@
-// The page limits the length of untrusted text, and shows the codes of control characters, bidirectional controls and
-// zero-width characters, which could mislead readers.
+// The page limits the length of untrusted text. The page shows the codes of characters that could mislead readers: control characters,
+// bidirectional controls and zero-width characters.
 
 const NAMES = 200;
 const MESSAGES = 1000;

@@ -39,7 +39,7 @@ export function mostCauses(causes, nameOf) {
 
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
 
-// possible returns the phases that a time can belong to. A group of phases lists its members in `merged`.
+// The function `possible` returns the phases that the time of a row can belong to. A group of phases lists its members in `merged`.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }
@@ -50,7 +50,7 @@ export function phaseName(phase) { return String(phase).replaceAll('_', ' '); }
 
 export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }
 
-// milestoneText counts attempts from 1. Records count from 0.
+// milestoneText counts attempts from 1. Records count attempts from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
 // waitsOf describes how other pulls delayed a pull.
