@@ -13,12 +13,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastOther is a limit for the time in other phases. A statement does not name a shorter time, because a shorter time
-// would print as 0.0 s.
+// leastOther is the minimum time in other phases that a statement mentions. A time below leastOther would print as 0.0
+// s.
 const leastOther = 50 * time.Millisecond
 
-// statements returns one paragraph for each difference that the data supports. For two revisions, statements also says
-// why the data supports no difference.
+// statements returns one paragraph for each difference that the data supports. If the data supports no difference
+// between two revisions, one paragraph explains why.
 func statements(s workload.Summary) []string {
 	var texts []string
 	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {

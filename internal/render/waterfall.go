@@ -130,13 +130,14 @@ func writePhases(
 	layout.Write(out, page)
 }
 
-// maxMerged is the maximum number of merged phases in a row. A section below the table shows longer lists.
+// maxMerged is the maximum number of merged phases in a row. A section below the table shows a list with more than
+// maxMerged phases.
 const maxMerged = 3
 
 // phaseNames returns the name of a phase and the phases that can be part of it.
 func phaseNames(phase api.PhaseRecord) string {
 	if phase.Phase == timeline.PhaseImagePull {
-		return string(phase.Phase) // its parts are always pull and unpack
+		return string(phase.Phase) // the parts of image_pull are always pull and unpack
 	}
 	if len(phase.MergedWith) > maxMerged {
 		return fmt.Sprintf("%s+%d candidates", terminal.Clean(string(phase.Phase)), len(phase.MergedWith))
@@ -236,8 +237,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
-// AttemptText does, but records count attempts from 0.
+// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, like
+// AttemptText. Records count attempts from 0.
 func milestones(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {

@@ -46,7 +46,7 @@ func durationsText(d *workload.Durations) string {
 		short(d.P90), short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
-// notMeasured lists the numbers of start-ups that are not part of the durations.
+// notMeasured returns the numbers of start-ups that the durations do not include.
 func notMeasured(c workload.Counts) string {
 	var parts []string
 	for _, count := range []struct {

@@ -33,12 +33,12 @@ type sum struct {
 	seconds                        float64
 	causes                         map[timeline.Cause]float64
 	other                          bool // the start-ups belong to several workloads
-	// finished contains the seconds of the successful start-ups by cause. Other start-ups lack later phases. So they
+	// finished contains the seconds of the successful start-ups by cause. Unsuccessful start-ups lack later phases, and
 	// would make the expected time too short.
 	finished map[timeline.Cause]float64
 }
 
-// count returns the number of all start-ups, also of the start-ups in progress.
+// count returns the number of all start-ups, including start-ups in progress.
 func (s *sum) count() int { return s.startUps + s.inProgress }
 
 // successes returns the number of successful start-ups.

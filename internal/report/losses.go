@@ -8,12 +8,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastSeconds is the minimum lost time of one workload on one node, in seconds. It excludes errors of floating-point
-// sums.
+// leastSeconds is the minimum lost time of one workload on one node, in seconds. leastSeconds excludes rounding errors
+// of floating-point sums.
 const leastSeconds = 1e-6
 
-// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. Both maps contain the same
-// time. Causes for which a workload is faster than the others do not reduce the lost time.
+// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
+// equal. If a workload needs less than the expected time for a cause, the lost time does not change.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss
@@ -22,7 +22,7 @@ type losses struct {
 // loss contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
-	base    float64 // seconds without the lost seconds
+	base    float64 // all seconds except the lost seconds
 	parts   map[string]float64
 }
 
@@ -77,10 +77,11 @@ func (f *Fleet) losses() losses {
 	return result
 }
 
-// expected returns the seconds that a workload's start-ups on a node would spend on a cause if they were like the
-// successful start-ups of other workloads on other nodes. So neither a slow node nor a slow workload hides itself. With
-// too few of these start-ups, expected uses all other workloads, or all other nodes. If no comparison is possible, the
-// result is nil.
+// expected returns the expected seconds of a workload's start-ups on a node, for one cause. The expected time comes
+// from the successful start-ups of other workloads on other nodes. The start-ups of a slow node or a slow workload
+// would increase their own expected time. If fewer than leastOthers start-ups remain for the comparison, expected uses
+// the start-ups of other workloads on all nodes, or the start-ups of all workloads on other nodes. If no comparison is
+// possible, the result is nil.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

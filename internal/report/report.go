@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leastOthers is the minimum number of other start-ups or pulls for a comparison, as for the work in the node
-	// factor.
+	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor has the same
+	// limit.
 	leastOthers = 5
 	// leastLost is the minimum lost time of a row. Smaller values are noise.
 	leastLost = 100 * time.Millisecond
@@ -39,8 +39,9 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// Unanswered adds a note about the agents that did not answer. The argument "nodes" contains the nodes of these agents.
-// The argument "count" is the number of these agents, also of agents without a known node.
+// Unanswered adds a note about the agents that did not answer. The argument "nodes" contains the known nodes of the
+// agents that did not answer. The argument "count" is the number of agents that did not answer, including agents whose
+// nodes are unknown.
 func (r *Report) Unanswered(nodes []string, count int) {
 	if count == 0 {
 		return

@@ -25,7 +25,8 @@ func (f *Fleet) nodeSection(most int) Section {
 		row := Row{Name: n.Node, Factor: n.Factor, Lost: api.Seconds(lost), StartUps: n.StartUps}
 		if len(n.LostIn) > 0 {
 			row.Most = n.LostIn[0].Work
-			// The sum can be smaller than one part, because the node can be faster in other work.
+			// row.Lost can be less than the lost time in one kind of work, because the node can be faster in other
+			// work.
 			row.MostLost = min(row.Lost, api.Seconds(n.LostIn[0].Lost*time.Duration(n.StartUps)))
 		}
 		row.Sentence = nodeSentence(row)
@@ -59,7 +60,8 @@ func registryRow(r factor.Registry) Row {
 	return row
 }
 
-// withUnknown adds a note about the rows without a factor. The argument "why" is the reason of one of these rows.
+// withUnknown adds a note about the rows without a factor. The argument "why" explains why one of the rows has no
+// factor.
 func withUnknown(s Section, unknown int, why, one, many string) Section {
 	switch {
 	case unknown == 0:

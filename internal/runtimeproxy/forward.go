@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// namespaceHeader selects one of containerd's namespaces. Kubernetes uses only one of these namespaces. The agent must
-// not access other namespaces, such as Docker's.
+// namespaceHeader selects one of containerd's namespaces. Kubernetes uses only containerd's namespace "k8s.io". The
+// agent must not access other namespaces, such as Docker's.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"
@@ -112,8 +112,8 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// answer forwards the runtime's messages to the client. answer returns after the last message, or when the runtime
-// ends the call with an error.
+// The method "answer" forwards the runtime's messages to the client. The method returns after the last message, or when
+// the runtime ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

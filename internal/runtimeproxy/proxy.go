@@ -23,8 +23,8 @@ const (
 	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four concurrent calls:
 	// two queries, a heartbeat, and a list of downloads.
 	maxCalls = 8
-	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. Further calls wait in the
-	// client.
+	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. If this limit is reached, new
+	// calls wait in the client.
 	maxWaiting = 64
 	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
 	maxConnections = 128
@@ -35,8 +35,8 @@ const (
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond
-	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent adds its own
-	// delay.
+	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent also has its
+	// own delay before it reconnects.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
@@ -73,7 +73,7 @@ func Listen(config Config) (*Proxy, error) {
 				MaxDelay:   maxReconnectDelay,
 			},
 			// MinConnectTimeout limits the wait for a runtime that accepts connections but does not respond. The
-			// agent uses the same value.
+			// agent's own client has the same limit.
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithDisableServiceConfig(),

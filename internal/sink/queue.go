@@ -76,22 +76,23 @@ func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 // deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
-// Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run calls
-// the function "idle" each time the queue is empty. Run returns nil if it delivered all items. The caller can call Run
-// only once.
+// Run delivers queued items one at a time until ctx is done. After ctx is done, Run delivers the remaining items for at
+// most the time Drain. Run calls the function "idle" each time the queue is empty. Run returns nil if it delivered all
+// items. The caller can call Run only once.
 //
 // If the function "deliver" returns nil, it must also report the result of its item with Sent or Drop, immediately or
 // later. If the function returns an error, Run drops this item and all queued items, and returns the error. The time
 // limit Drain starts when ctx is done. If items remain after this time limit, Run drops all queued items and returns
-// ErrSlow. The context that Run passes to the function ends with the time limit Drain, not with ctx. If the function
-// ignores this context, Run waits until the function returns.
+// ErrSlow. The context of the function "deliver" ends when the time limit Drain is over, and not when ctx is done. If
+// the function ignores its context, Run waits until the function returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
-		// Run checks ctx before the queue, so that Run still delivers all items offered before this point.
+		// Run checks ctx before it reads the queue. Therefore, Run delivers all items that were offered before ctx was
+		// done.
 		stopping := ctx.Err() != nil
 		var item *T
 		select {

@@ -16,8 +16,8 @@
 //
 // The Keeper records a pod as reported only after all sinks have finished the pod's start-up. A sink finishes a
 // start-up when the sink has written or sent the report. A report that the sink drops also counts as finished, unless
-// the agent is stopping. If the agent crashes earlier, the next agent reports the pod again under the same ID. So a
-// crash never loses a report.
+// the agent is stopping. If the agent crashes before the Keeper has recorded the pod as reported, the next agent
+// reports the pod again under the same ID. So a crash never loses a report.
 //
 // # The file
 //
@@ -30,7 +30,7 @@
 //
 // The first section contains all data that the Keeper had when it wrote the section. Each save appends a section with
 // the changes, because a node saves several times per second while pods start. When the appended sections become large,
-// a save replaces the whole file by one section. A reader ignores an unfinished section at the end, because an agent
-// can be killed while it appends a section. If an agent cannot read a file for any other reason, the agent ignores the
-// whole file.
+// a save replaces the whole file with one section. A reader ignores an unfinished section at the end, because an agent
+// can be killed while it appends a section. If the first section is unfinished, or if a finished section is invalid,
+// the agent ignores the whole file.
 package state

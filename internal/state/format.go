@@ -160,8 +160,8 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// read adds a section to c. If a section records a pod as reported, the pod's observations in this section and in later
-// sections are about its termination. read adds these observations to c.Terminations.
+// The method "read" adds a section to c. If a section records a pod as reported, the pod's observations in this section
+// and in later sections are about its termination. The method adds observations of terminations to c.Terminations.
 func (c *contents) read(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -225,7 +225,7 @@ func (c *contents) observe(reader *recording.Reader) error {
 // outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
 // the absence of Events, but no watch is open while no agent runs. EventsLost is useless without EventsWatched, because
 // EventsLost only revokes EventsWatched. The next agent opens its own watch, which begins with all Events that the API
-// server still holds. The next agent also measures clocks and pressure again.
+// server still holds. The next agent measures the clocks and the pressure itself.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -43,8 +43,8 @@ type freshObservation struct {
 	passing bool
 }
 
-// take keeps an observation, or returns false if the limit is reached. take always keeps the latest pod object and
-// the deletion of the pod, because no source can repeat the last state of a deleted pod.
+// The method "take" keeps an observation, or returns false if the limit is reached. The method always keeps the latest
+// pod object and the deletion of the pod, because no source can repeat the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)

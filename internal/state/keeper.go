@@ -155,7 +155,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 
 // Keep receives an observation of a start-up that the agent must report. The argument "news" tells whether the
 // observation was new. Keep stores new observations. Keep stores a pod object until the next pod object replaces it.
-// Keep also stores silences of the runtime. The Keeper holds a silence while it has data of any pod.
+// Keep also stores silences of the runtime. The Keeper keeps the silences while it has data of at least one pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -211,8 +211,8 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported tells the Keeper that all sinks are done with the pod's start-up. The start-up is then no longer in
-// progress.
+// Reported tells the Keeper that all sinks are done with the pod's start-up. Reported removes the start-up's
+// observations from the Keeper.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -259,8 +259,8 @@ func (k *Keeper) Gone(uid string) {
 // The method "note" stores a change for the next save. The caller must hold the lock.
 func (k *Keeper) note(kind, uid string) { k.changes = append(k.changes, changeLine{kind, uid}) }
 
-// Kept returns true if the next agent finds the pod's start-up in the file. The file can lack only the observations
-// since the last save.
+// Kept returns true if the next agent finds the pod's start-up in the file. Only the observations since the last save
+// can be missing from the file.
 func (k *Keeper) Kept(uid string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -283,8 +283,8 @@ func (k *Keeper) nudge() {
 	}
 }
 
-// Run saves changes until ctx is done. Then Run saves the remaining changes and returns nil. Run reports failed saves
-// and retries them.
+// Run saves changes until ctx is done. After ctx is done, Run saves the remaining changes and returns nil. Run reports
+// failed saves and retries them.
 func (k *Keeper) Run(ctx context.Context) error {
 	saves := rate.NewLimiter(savesPerSecond, saveBurst)
 	for failures := 0; ; {

@@ -31,10 +31,10 @@ func (d dir) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// append appends the lines to the file. append fails if the file does not have the given size, because another program
-// has then changed the file. If the agent is killed during a call of append, the file ends with an unfinished section.
-// append does not flush the lines to the disk. Only a power failure can lose the lines, and a power failure also ends
-// all start-ups on the node.
+// append appends the lines to the file. append fails if the file does not have the given size, because a different size
+// means that another program changed the file. If the agent is killed during a call of append, the file ends with an
+// unfinished section. append does not flush the lines to the disk. Only a power failure can lose the lines, and a power
+// failure also ends all start-ups on the node.
 func (d dir) append(lines [][]byte, size int64) error {
 	// Without O_NONBLOCK, opening a pipe would block forever.
 	file, err := os.OpenFile(d.file(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -56,8 +56,8 @@ func (d dir) replace(lines [][]byte) error { return d.replaceFile(d.file(), line
 
 // replaceFile atomically replaces the content of a file in the directory. If the agent is killed at any time, either
 // the older or the newer file exists. replaceFile writes the lines to the disk before the rename. If the power fails
-// before the rename is on the disk, the older file remains. So a power failure has the same effect as a kill of the
-// agent before the save.
+// before the rename is on the disk, the older file remains. So the effect of a power failure is the same as if the
+// agent was killed before the save.
 func (d dir) replaceFile(path string, lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

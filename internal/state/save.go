@@ -43,7 +43,7 @@ func (k *Keeper) write() (pods []*inFlight, err error) {
 	if err == nil && k.append(section) {
 		return pods, nil
 	}
-	k.size, k.appended, k.sum = 0, 0, 0 // the next save also replaces the file, unless this save succeeds
+	k.size, k.appended, k.sum = 0, 0, 0 // if this save fails, the next save replaces the file too
 	section, pods, err = k.whole()
 	if err == nil {
 		err = k.file.replace(section)
@@ -125,10 +125,10 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// section returns a section with the given observations and with the changes since the last save. section also returns
-// the pods of these observations. section omits the observations of pods that were reported or removed after the call
-// of encode. If a section records that a pod was reported or removed, a reader assumes that the pod's observations in
-// the same section are later than the report or the removal.
+// section returns a section with the given observations and with the changes since the last save. The result "pods"
+// contains the pods of the given observations. section omits the observations of pods that were reported or removed
+// after the call of encode. If a section records that a pod was reported or removed, a reader assumes that the pod's
+// observations in the same section are later than the report or the removal.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

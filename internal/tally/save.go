@@ -90,7 +90,7 @@ func (t *Tally) Restore(text []byte) error {
 }
 
 // Run saves the sums after each change, at most once a minute, and a last time when ctx is done. The function write
-// replaces the saved sums. Run logs the first failed save of a series.
+// replaces the saved sums. If several saves fail in a row, Run logs only the first failure.
 func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.Logger) error {
 	failing := false
 	save := func() {

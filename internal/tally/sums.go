@@ -114,8 +114,8 @@ func workloadOf(record api.Record, totals api.TotalsRecord) api.ReportItem {
 	return item
 }
 
-// imagesOf returns an item for each image that the start-up pulled. To get the totals of one image, imagesOf adds up
-// the start-up with only the pulls of this image.
+// imagesOf returns an item for each image that the start-up pulled. To compute the totals of one image, imagesOf copies
+// the record and keeps only the pulls of this image.
 func imagesOf(record api.Record) []api.ReportItem {
 	byImage := map[string][]api.PullRecord{}
 	for _, pull := range record.Pulls {
@@ -248,7 +248,7 @@ func (s *Sums) fold() {
 	if len(s.counts) == 0 && len(s.registries) <= 1 {
 		return // there are no named entries
 	}
-	folded := newHour(s.totals.Node) // its limit is 0, so that it adds no named entries
+	folded := newHour(s.totals.Node) // the limit of folded is 0, so Merge adds no named entries
 	folded.Merge(s)
 	*s = *folded
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Kept is how long a Tally keeps sums. A Tally also keeps the hour that contains the time Kept ago.
+// Kept is how long a Tally keeps sums. A Tally removes the sums of an hour only when the whole hour is older than Kept.
 const Kept = 24 * time.Hour
 
 // Limits of the memory. A Tally uses at most a quarter of the memory of the history. With less than minBytes, the sums
@@ -113,8 +113,8 @@ func (t *Tally) limit(i int) {
 }
 
 // compact makes room if less than a quarter of the memory is free. compact combines the entries of the oldest hours, so
-// that the latest hours keep their names. If this is not enough, compact removes the oldest hours. The latest hour
-// loses its names only if it exceeds the whole memory.
+// that the latest hours keep their names. If the memory is still short, compact removes the oldest hours. The latest
+// hour loses its names only if it exceeds the whole memory.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {
@@ -144,8 +144,8 @@ func (t *Tally) Bytes() int {
 	return t.size()
 }
 
-// Report returns the sums of the hours that contain the time since or a later time, together with the start-ups in
-// progress. If since is zero, Report returns all sums.
+// Report returns the sums of the start-ups in progress and of all hours that end after the time in the argument
+// "since". If since is zero, Report returns all sums.
 func (t *Tally) Report(since time.Time, inProgress []api.Record) api.ReportRecord {
 	now := t.config.Now()
 	from := oldest(now)

@@ -117,8 +117,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	return err
 }
 
-// maxSimpleKey is the maximum length of a simple key, in characters (YAML 1.2, 7.4.2). A longer key starts with the
-// mark "?".
+// maxSimpleKey is the maximum length of a simple key, in characters (YAML 1.2, 7.4.2). A key that is longer than
+// maxSimpleKey starts with the mark "?".
 const maxSimpleKey = 1024
 
 // The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or

@@ -75,8 +75,8 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
 // grown adds the time since the row arrived to a duration. grown uses the reader's clock, because the node's clock can
-// differ. If the agent is unreachable, the start-up might be over. So grown then adds only the time until the last data
-// from the agent.
+// differ. For an unreachable agent, grown adds only the time until the agent's last data, because the start-up might be
+// over.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length

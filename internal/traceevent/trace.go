@@ -60,7 +60,7 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 const onlyProcess = 1
 
 // layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container have
-// one lane. The downloads and the unpacks of these pulls overlap, so downloads and unpacks have separate lanes.
+// one lane. The downloads and the unpacks of a container's pulls overlap, so downloads and unpacks have separate lanes.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

@@ -43,10 +43,10 @@ func Reason(reason string) string { return Text(reason, maxReason) }
 // ellipsis replaces the middle of a shortened text.
 const ellipsis = "…"
 
-// Message converts a message to valid UTF-8 of at most MaxMessage bytes. Message removes the middle of a longer
-// message, because the message begins with its subject and ends with the reason. The runtime repeats the image
-// reference in the middle of the message. If the removed part contains only one quotation mark of a pair, Message keeps
-// the quotation marks balanced.
+// Message converts a message to valid UTF-8 of at most MaxMessage bytes. If a message is longer than MaxMessage,
+// Message removes the middle, because a message begins with its subject and ends with the reason. The runtime repeats
+// the image reference in the middle of the message. If the removed part contains only one quotation mark of a pair,
+// Message keeps the quotation marks balanced.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {

@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxAnswer limits the size of one response in memory, after compression. Even without compression, a list of 500
-	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods also need only a quarter of
+	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods need only a quarter of
 	// maxAnswer.
 	maxAnswer = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
@@ -22,14 +22,15 @@ const (
 )
 
 const (
-	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can then take
-	// the memory of the stalled response. A network with 300 KB/s needs about stalledAfter for one part of a response
+	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can take the
+	// memory of a stalled response. A network with 300 KB/s needs about stalledAfter for one part of a response
 	// (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
 	stalledReader = 2 * time.Second
-	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
+	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress of a response after
+	// each part.
 	writtenAtOnce = 16 << 10
 	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. During the time
 	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's

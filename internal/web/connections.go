@@ -26,11 +26,11 @@ const (
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
 	// clients. takeRate is the number of taken connections per second, and takeBurst is the number of connections that
-	// a client can take at the same time. With these limits, a scraper has enough time to send its request, even if
-	// many clients keep reconnecting.
+	// a client can take at the same time. takeRate and takeBurst give a scraper enough time to send its request, even
+	// if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
-	// elsewhere. Four connections are enough: two for each of the kubelet's two probes.
+	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
+	// node. Four connections are enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
 
@@ -42,9 +42,9 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. With these rules, scrapers and the kubelet's
-// probes can connect even if a few clients hold many connections, or if many clients hold one connection each. No
-// connection waits in the kernel's queue.
+// least useful connection yields to a client with fewer connections. Therefore, scrapers and the kubelet's probes can
+// connect even if a few clients hold many connections, or if many clients hold one connection each. No connection waits
+// in the kernel's queue.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -108,10 +108,10 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 }
 
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
-// number of connections of c's client. While c's client is below its guaranteed number, every connection can yield,
-// except for reserved connections (reservedForNearby). takeRate limits how many connections a client from elsewhere can
-// take from other clients. In all other cases, a connection can yield only if its client has at least two more
-// connections than c's client.
+// number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
+// connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
+// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
+// connection can yield only if its client has at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
@@ -163,7 +163,7 @@ func (l *fairListener) leave(c *counted) {
 	l.remove(c)
 }
 
-// remove stops counting a connection. A second call for the same connection has no effect.
+// The method "remove" releases the slot of a connection. A second call for the same connection has no effect.
 func (l *fairListener) remove(c *counted) {
 	if !l.open[c] {
 		return
@@ -185,8 +185,8 @@ const (
 )
 
 const (
-	// waitingYoung is the time in which a client should send its first request. A connection that has waited longer for
-	// its first request is less useful than an idle connection.
+	// waitingYoung is the time in which a client should send its first request. A connection that has waited longer
+	// than waitingYoung for its first request is less useful than an idle connection.
 	waitingYoung = time.Second
 	// answeringYoung is the time within which most responses end, even on a slow network.
 	answeringYoung = 2 * time.Second

@@ -20,11 +20,11 @@ const (
 	// calmRate is guaranteed to every client. Other clients thus cannot use up the rate of a scraper that sends one
 	// request per second.
 	calmRate, calmBurst = 1, 5
-	// requestsAtOnce limits the requests that are in progress or wait. A request can wait for the API server, for a
-	// password hash, or for a slot. The limit allows one request for each connection, although HTTP/2 allows several
-	// requests on one connection.
+	// requestsAtOnce is the maximum number of requests that are in progress or waiting. A request can wait for the API
+	// server, for a password hash, or for a slot. The limit allows one request for each connection, although HTTP/2
+	// allows several requests on one connection.
 	requestsAtOnce = maxConnections
-	// requestsOfOne is the limit for one client. requestsOfOne leaves most slots to other clients.
+	// requestsOfOne is the limit for one client, so that most slots remain free for other clients.
 	requestsOfOne = maxPerClient
 	// requestPatience is the maximum time that a request waits for a slot.
 	requestPatience = 2 * time.Second

@@ -11,10 +11,11 @@ import (
 // rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
 // reach addresses that the page's owner cannot reach, such as a port that kubectl forwards.
 //
-// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and
-// sends the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a
-// configured host. Requests from elsewhere can name any host, for example a Service, or the API server if its proxy
-// forwards the request. A request from elsewhere gets only the data that every client can get at this port.
+// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and sends
+// the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a configured
+// host. A request that does not arrive over loopback can name any host, for example a Service, or the API server if its
+// proxy forwards the request. A request that does not arrive over loopback gets only the data that every client can get
+// at this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

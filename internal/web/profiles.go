@@ -78,7 +78,7 @@ func profileLength(given string) (time.Duration, error) {
 // profileProcessor records a CPU profile and writes it to w. profileProcessor stops after the given length, or when
 // the client disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
-	// An error means that the connection is closed. The next write then also fails.
+	// If the connection is closed, SetWriteDeadline returns an error, and the next write fails too.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
 	if err := pprof.StartCPUProfile(w); err != nil {
 		writeRetry(w, http.StatusServiceUnavailable, "unavailable", err.Error())

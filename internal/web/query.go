@@ -16,8 +16,8 @@ const (
 	maxLimit     = 500
 )
 
-// parseQuery parses the filters of a request. parseQuery rejects invalid parameters. parseQuery also rejects parameters
-// that are in none of the arguments "filters" and "others", because a request with a misspelled filter would otherwise
+// parseQuery parses the filters of a request. parseQuery rejects invalid parameters. parseQuery also rejects a
+// parameter that neither "filters" nor "others" contains. If the agent ignored a misspelled filter, the request would
 // return everything.
 func (a readAPI) parseQuery(
 	w http.ResponseWriter, r *http.Request, filters []string, others ...string,

@@ -20,7 +20,7 @@ func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK,
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // true to omit details for clients from elsewhere, because details can contain names of pods
+	briefly  bool // true to omit details, which can contain names of pods, for clients that are not local
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -19,8 +19,8 @@ import (
 // Asked contains what a web configuration file requires from every client: passwords, client certificates, or both.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns the
-// requirements on clients.
+// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns what the
+// file requires from clients.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
@@ -47,7 +47,8 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 	// The toolkit puts its own handler, which checks passwords, in front of the server's handler. The middleware must
 	// run before the toolkit's handler, because the check of each wrong password costs tens of milliseconds. The
 	// middleware answers probes and limits floods of requests. The toolkit replaces the server's handler before it
-	// first calls Accept. Both happen on this goroutine, so the first call of Accept can safely add the middleware.
+	// first calls Accept. The toolkit replaces the handler and calls Accept on this goroutine, so the first call of
+	// Accept can safely add the middleware.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
 	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
 		sampled(config.Logger))

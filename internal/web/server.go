@@ -34,8 +34,8 @@ const (
 type Config struct {
 	ListenAddress string // HOST:PORT; an empty host means every address, and port 0 means any free port
 	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. The file configures TLS and
-	// basic authentication. For each connection and request, the server reads the file again, and also the files that
-	// the file names. If WebConfigFile is empty, the server uses HTTP without TLS.
+	// basic authentication. For each connection and request, the server reads this file and all files that this file
+	// names. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
 	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
 	// tokens.
@@ -72,8 +72,8 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen binds the address, so that the agent detects a busy port before it starts anything else. The caller must
-// then call Run or Close.
+// Listen binds the address, so that the agent detects a busy port before it starts anything else. After Listen, the
+// caller must call Run or Close.
 func Listen(ctx context.Context, config Config) (*Server, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", config.ListenAddress)
@@ -89,8 +89,8 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Close releases the address if the caller never calls Run.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run serves requests until ctx is done. Then Run waits for the requests in progress, for at most shutdownTimeout.
-// Run returns nil if ctx stopped the server.
+// Run serves requests until ctx is done. After ctx is done, Run waits for the requests in progress, for at most
+// shutdownTimeout. Run returns nil if ctx stopped the server.
 func (s *Server) Run(ctx context.Context) error {
 	// The level is debug because operators cannot fix errors of faulty clients.
 	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel)

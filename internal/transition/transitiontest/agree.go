@@ -79,8 +79,8 @@ func (a *agreement) checkPod() {
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers checks the containers and their order: the containers that run before the main containers come first,
-// in spec order, and the main containers follow.
+// checkContainers checks the containers and their order. The containers that run before the main containers come first,
+// in spec order. The main containers come last.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.want.Containers {
