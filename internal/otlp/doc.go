@@ -3,8 +3,8 @@
 // endpoint is configured, cmd/agent creates nothing from this package.
 //
 // Package reconcile passes each settled timeline to Traces.Offer on reconcile's goroutine. Offer does not block.
-// Traces.Run builds and sends the traces on its own goroutine. Metrics.Run also has its own goroutine. The package
-// sets no global variables of package otel. Traces and Metrics own their exporters.
+// Traces.Run builds and sends the traces on its own goroutine. Metrics.Run has its own goroutine. The package sets no
+// global variables of package otel. Traces and Metrics own their exporters.
 //
 // A trace and its IDs depend only on the timeline. If a restarted agent reports a start-up again, it sends the same
 // trace with the same IDs.

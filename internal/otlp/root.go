@@ -58,7 +58,7 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	return kind, why
 }
 
-// messageEvents returns the kubelet's Events as span events. The attributes of these span events have the names of a
+// messageEvents returns the kubelet's Events as span events. The attributes of the span events have the names of a
 // Kubernetes Event's fields.
 func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))

@@ -11,12 +11,13 @@ import (
 )
 
 // endKey is the key of the span that covers a pod's whole termination. All other spans of the termination are children
-// of the span endKey. The parent of the span endKey is the root span of the start-up, which belongs to an earlier item.
+// of the span endKey. The root span of the start-up is the parent of the span endKey. The root span belongs to an
+// earlier item.
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts
-// with the deletion request and ends when the API server has removed the pod object. The other spans are the children
-// of the first span: the phases, and the stops of the containers.
+// with the deletion request and ends when the API server has removed the pod object. The other spans of the termination
+// are the children of the first span: the phases, and the stops of the containers.
 func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),

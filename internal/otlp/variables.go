@@ -53,8 +53,8 @@ const (
 	exponentialHistogram = "base2_exponential_bucket_histogram"
 )
 
-// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics, which
-// count from the start of the agent.
+// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics. Prometheus
+// metrics count from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
 	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},

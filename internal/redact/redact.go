@@ -82,7 +82,7 @@ var (
 		`KEY-----|$)`)
 )
 
-// keyParts lists parts of names. Every name that the expression "keys" matches contains one of these parts.
+// keyParts lists parts of names. Every name that the expression "keys" matches contains one of keyParts.
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
@@ -181,8 +181,8 @@ func userEnd(address string) int {
 	return at
 }
 
-// The variable "words" lists words that can follow "Bearer" and "Basic" but are not tokens. For example, a challenge
-// has parameters such as realm=x, which are not tokens.
+// The variable "words" lists words that can follow "Bearer" and "Basic" but are not tokens. For example, realm=x is a
+// parameter of a challenge and not a token.
 var words = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm", "scheme", "token", "tokens",
 	"error", "scope", "service",

@@ -25,7 +25,7 @@ func newTable() *table {
 }
 
 // The method "count" counts one pull. If the argument "full" is false, the pull raises the registry's count at most to
-// the value of the field "most". This limit is necessary because a user can cause any number of failed pulls.
+// the value of the field "most". A limit is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

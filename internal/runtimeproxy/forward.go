@@ -87,7 +87,7 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare requires a deadline, which ends the call on both sides even if the client reads no response. prepare
+// prepare requires a deadline. The deadline ends the call on both sides, even if the client reads no response. prepare
 // forwards only one of the client's headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {

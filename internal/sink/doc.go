@@ -3,6 +3,6 @@
 // items and counts the drops. The memory of a queue is limited by its capacity, and a slow output never slows down the
 // caller or other outputs.
 //
-// JSON records, the recording of observations and OTLP traces have one queue each. cmd/agent starts and stops these
+// JSON records, the recording of observations and OTLP traces have one queue each. cmd/agent starts and stops the
 // queues.
 package sink

@@ -21,7 +21,7 @@ func TimelineSchema(t testing.TB) Schema {
 	return ReadSchema(t, timelineSchema, "")
 }
 
-// TerminationSchema returns the schema of records of terminations. This schema is a part of the file
+// TerminationSchema returns the schema of records of terminations. The schema of terminations is a part of the file
 // timelineSchema.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()

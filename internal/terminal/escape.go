@@ -40,8 +40,8 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character for which Inert returns false, except line breaks. JSON and the YAML of this
-// package contain such characters only in quoted texts.
+// escape replaces every character for which Inert returns false, except line breaks. In JSON and in the YAML of this
+// package, characters for which Inert returns false occur only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -121,8 +121,9 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // maxSimpleKey starts with the mark "?".
 const maxSimpleKey = 1024
 
-// The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or
-// dates. The function "scalar" puts quotes around words such as true, although the pattern matches these words.
+// The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets a text that matches "plain"
+// as a number or a date. The function "scalar" puts quotes around words such as true, although the pattern matches
+// these words.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

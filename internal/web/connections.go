@@ -24,10 +24,10 @@ const (
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
-	// clients. takeRate is the number of taken connections per second, and takeBurst is the number of connections that
-	// a client can take at the same time. takeRate and takeBurst give a scraper enough time to send its request, even
-	// if many clients keep reconnecting.
+	// takeRate and takeBurst limit the connections that a client takes from other clients until it has its guaranteed
+	// number. takeRate is the number of taken connections per second, and takeBurst is the number of connections that a
+	// client can take at the same time. takeRate and takeBurst give a scraper enough time to send its request, even if
+	// many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
 	// node. Four connections are enough: two for each of the kubelet's two probes.

@@ -1,6 +1,6 @@
 // Functions for the latest pulls that could have waited for each other. All functions are pure.
 
-const APART = 60000; // milliseconds without a pull between two bursts
+const APART = 60000; // minimum time without a pull between two bursts, in milliseconds
 const MOST = 40;
 
 // burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.

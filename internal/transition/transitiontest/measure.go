@@ -22,7 +22,7 @@ func (a *agreement) checkWithin(what string, at api.Instant, container string, m
 }
 
 // The method "length" compares a duration with its start and end times. If both times are present and in order, the
-// duration must be present. Otherwise, the duration must be absent.
+// duration must be present. If a time is absent, or if the times are out of order, the duration must be absent.
 func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
