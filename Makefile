@@ -21,7 +21,8 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 # Before Go 1.27, a fuzz run with a duration can fail at its end with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
-# scenarios run the agent as a process. With this order, the lab changes the agent's form only once.
+# scenarios run the agent as a process. With the scenarios in this order, the lab changes from the DaemonSet to the
+# process only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page
 
@@ -125,7 +126,7 @@ else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif
 
-# An emulator runs the tests. It is about ten times slower than the machine.
+# An emulator runs the tests. The emulator is about ten times slower than the machine.
 arm64-test: ## Run tests of the core, of the runtime's answers and of the program for arm64 (installs qemu-user-static).
 	@command -v qemu-aarch64-static >/dev/null || { apt-get -o DPkg::Lock::Timeout=300 update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends qemu-user-static; }
@@ -217,8 +218,8 @@ else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. The number of
-# commits and the day select the stack.
+# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. `make test`
+# selects this stack by the number of commits and the day of the month.
 STACKS := containerd-1.7 eks gke k8s-1.34
 NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.

@@ -119,8 +119,8 @@ func (t *target) noNamespaces(rows string) flags.Table {
 	}
 }
 
-// setSelector validates and stores a label selector. With this early validation, the user sees an error before the
-// command queries an agent.
+// setSelector validates and stores a label selector, so that the user sees an error before the command queries an
+// agent.
 func (t *target) setSelector(value string) error {
 	if _, err := labels.Parse(value); err != nil {
 		return fmt.Errorf("invalid label selector %q: %w", value, err)
@@ -149,7 +149,7 @@ func (t *target) setServer(value string) error {
 	return nil
 }
 
-// setTokenFile reads a token from a file. The size is limited, because the token must fit into a header.
+// setTokenFile reads a token from a file. The size of the file is limited, because the token must fit into a header.
 func (t *target) setTokenFile(path string) error {
 	if path == "" {
 		return nil

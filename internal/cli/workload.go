@@ -23,12 +23,13 @@ const (
 	// maxNumbered is the maximum number of revisions whose number the command requests. By default, Kubernetes keeps 10
 	// old revisions.
 	maxNumbered = 10
-	// numbersLimit is the maximum time for the requests of all numbers. Without numbers, the command prints the names.
+	// numbersLimit is the maximum time for the requests of all numbers. Without numbers, the command prints the names
+	// of the revisions.
 	numbersLimit = time.Second
 )
 
-// workloadList is the JSON of a workload. It contains the same list of records as other lists, the summary, and the
-// changes that make the start-ups faster.
+// workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that make
+// the start-ups faster.
 type workloadList struct {
 	Items   []api.Record     `json:"items"`
 	Summary workload.Summary `json:"summary"`
@@ -43,9 +44,9 @@ func (r resource) hasVersions() bool {
 	return r.kind == "Deployment" || r.kind == "StatefulSet" || r.kind == "DaemonSet"
 }
 
-// explainWorkload prints the start-ups of one workload. Text is the summary and the waterfall of the slowest start-up.
-// Flags for lists, such as -o wide and --sort-by, select the list of start-ups instead. JSON and YAML contain the list
-// and the summary.
+// explainWorkload prints the start-ups of one workload. The text output contains the summary and the waterfall of the
+// slowest start-up. With flags for lists, such as -o wide and --sort-by, the command prints only the list of start-ups.
+// JSON and YAML contain the list and the summary.
 func (a agentQuery) explainWorkload(
 	ctx context.Context, c explainConfig, r resource, records []api.Record, failed []error,
 ) int {
@@ -87,8 +88,9 @@ func (a agentQuery) explainWorkload(
 		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 }
 
-// slowestOf returns the slowest start-up. A start-up in progress counts, because it is at least as slow as its age. A
-// failed or deleted pod counts only if there is no other pod, because its time is not the time of a start-up.
+// slowestOf returns the slowest start-up. The result can be a start-up in progress, because its duration is at least
+// its age. If there are other pods, slowestOf ignores failed and deleted pods, because these pods did not complete a
+// start-up.
 func slowestOf(records []api.Record) api.Record {
 	ended := func(r api.Record) bool { return r.State == timeline.StateFailed || r.State == timeline.StateDeleted }
 	if started := slices.DeleteFunc(slices.Clone(records), ended); len(started) > 0 {
@@ -143,7 +145,8 @@ func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []a
 	return numbers
 }
 
-// chooseRevisions returns the names of the revisions in --revision. The user can give the name or the number.
+// chooseRevisions returns the names of the revisions in --revision. The user can give the name or the number of a
+// revision.
 func chooseRevisions(wanted []string, r resource, records []api.Record, numbers map[string]int64) ([]string, error) {
 	known := latestRevisions(records)
 	var chosen []string

@@ -17,8 +17,8 @@ type Addon struct {
 // unnamedAddon is the name of an add-on if no annotation, label or owner provides a name.
 const unnamedAddon = "unnamed"
 
-// GKE writes the names and versions of its components into these annotations. GKE's own gke-prober reads only these
-// annotations.
+// GKE writes the names and versions of its components into the annotations componentName and componentVersion. To
+// identify a component, GKE's own gke-prober reads only componentName and componentVersion.
 const (
 	componentName    = "components.gke.io/component-name"
 	componentVersion = "components.gke.io/component-version"

@@ -50,9 +50,9 @@ type AddonsState struct {
 	Available       bool   // true if all pods of all add-ons are available
 }
 
-// Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods of Jobs, and pods that
-// have succeeded or failed. A pod that is being deleted counts until the API server removes its object. Addons is
-// safe for concurrent use.
+// Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods of Jobs, and pods that have
+// succeeded or failed. A pod that is being deleted counts as an add-on pod until the API server removes the pod's
+// object. Addons is safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time

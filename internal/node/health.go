@@ -55,8 +55,8 @@ type Aspect struct {
 	Reason string // reason why the node does not meet the requirement; empty if it does
 }
 
-// poolLabels lists the labels in which cloud providers and provisioners write a node's pool. The first of these labels
-// that a node has determines the pool.
+// poolLabels lists the labels in which cloud providers and provisioners write a node's pool. If a node has several
+// labels of the list, the first label in the list determines the pool.
 var poolLabels = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // provisioner-name was used before Karpenter 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
@@ -179,8 +179,8 @@ func (l *Latest) Health() Health {
 	return Health{}
 }
 
-// maxText is the maximum length, in bytes, of the texts that become label values. These texts come from Kubernetes
-// objects. The API server limits most of these texts to the same length.
+// maxText is the maximum length, in bytes, of the texts that become label values. The texts come from Kubernetes
+// objects. For most of the texts, the API server has the same limit.
 const maxText = 63
 
 // text returns a copy of s that is a valid label value of at most maxText bytes. One invalid value would make the

@@ -14,7 +14,8 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// The type "metrics" implements prometheus.Collector. At each scrape, it reads the current health and add-ons.
+// The type "metrics" implements prometheus.Collector. At each scrape, the collector reads the current health and
+// add-ons.
 type metrics struct {
 	config MetricsConfig
 

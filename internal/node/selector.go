@@ -48,8 +48,8 @@ func ParseSelector(given string) (Selector, error) {
 	return s, nil
 }
 
-// AnyNamespace reports whether the selector has labels but no namespaces. With this selector, every user who can
-// create a pod can create an add-on.
+// AnyNamespace reports whether the selector has labels but no namespaces. If AnyNamespace returns true, every user who
+// can create a pod can create an add-on.
 func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
 
 func (s Selector) matches(pod *corev1.Pod) bool {

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// startUpPoll is the interval between two looks at the node while it starts. Each look lists the agent's own Node
-	// object. The response proves that a taint still existed.
+	// startUpPoll is the interval between two calls of the method "look" while the node starts. Each call lists the
+	// agent's own Node object. The response proves which taints still existed at the time of the request.
 	startUpPoll = time.Second
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is the minimum time from the agent's start until the agent ends the start-up. The agent needs this
-	// time to receive the list of the node's pods.
+	// startUpSettles is the minimum time from the agent's start until the agent ends the start-up. Within
+	// startUpSettles, the agent receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
 	// eventsArrive is the time that the kubelet gets to send its Events about the ready node.
 	eventsArrive = 3 * time.Second
-	// reportedFor is the longest time after a start-up in which a new agent still reports the start-up. Without this
-	// limit, each restart of the agent would report the same start-up again.
+	// reportedFor is the longest time after a start-up in which a new agent still reports the start-up. Without
+	// reportedFor, each restart of the agent would report the same start-up again.
 	reportedFor = time.Hour
 	// askLimit is the timeout of one request.
 	askLimit = 5 * time.Second
@@ -41,8 +41,8 @@ type StartUpConfig struct {
 	Client   rest.Interface // lists the Node object
 	Events   rest.Interface // lists the kubelet's Events about the node; nil to use no Events
 	NodeName string
-	// Present returns the timelines of all pods of the node, and Skew returns the difference of the clocks. Both can
-	// block until ctx is done.
+	// Present returns the timelines of all pods of the node, and Skew returns the difference of the clocks. Present and
+	// Skew can block until ctx is done.
 	Present func(ctx context.Context) ([]timeline.Timeline, error)
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	// PodsListed reports whether the agent has received the list of the node's pods.
@@ -55,8 +55,8 @@ type StartUpConfig struct {
 	Logger  *zap.Logger
 }
 
-// StartUp follows the start-up of the node itself, until the first workload pod is ready. Afterwards, StartUp only
-// keeps the record. StartUp is safe for concurrent use.
+// StartUp follows the start-up of the node itself, until the first workload pod is ready. After the start-up, StartUp
+// only keeps the record. StartUp is safe for concurrent use.
 type StartUp struct {
 	config   StartUpConfig
 	requests *nodeReader
@@ -110,8 +110,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 }
 
-// Seen implements podwatch.Follower. Seen uses only pods from before the boot. About all other pods, the agent's
-// timelines contain more.
+// Seen implements podwatch.Follower. Seen uses only pods from before the boot. The agent's timelines contain more facts
+// about the pods from after the boot.
 func (s *StartUp) Seen(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,8 @@ func (s *StartUp) following() bool {
 	return s.evidence != nil
 }
 
-// look requests the Node object and the timelines of the pods. A failed request only loses precision.
+// look requests the Node object and the timelines of the pods. If a request fails, the timeline only becomes less
+// precise.
 func (s *StartUp) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -235,7 +236,7 @@ func (s *StartUp) look(ctx context.Context) {
 	}
 }
 
-// settle ends the start-up if it is over.
+// settle creates the final record if the start-up is over.
 func (s *StartUp) settle(ctx context.Context) {
 	s.mu.Lock()
 	t, ok := s.evidence.Timeline(s.config.Now())
@@ -255,8 +256,8 @@ func (s *StartUp) settle(ctx context.Context) {
 	}
 }
 
-// eventsDue reports whether the agent must request the kubelet's Events. The agent requests them once, when the kubelet
-// has probably sent the Event about the ready node.
+// eventsDue reports whether the agent must request the kubelet's Events. The agent requests the Events once, when the
+// kubelet has probably sent the Event about the ready node.
 func (s *StartUp) eventsDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,9 +24,9 @@ const ProcDir = "/proc"
 // eventsKept is shorter than one hour, the time for which the API server keeps Events by default.
 const eventsKept = 50 * time.Minute
 
-// ReadBoot reads the boot time of the machine and its boot ID. Both are the same in every container, unless a tool such
-// as LXCFS replaces the proc file system. The argument "now" is the current time. If the boot ID is unreadable,
-// ReadBoot omits it.
+// ReadBoot reads the boot time of the machine and its boot ID. The boot time and the boot ID are the same in every
+// container, unless a tool such as LXCFS replaces the proc file system. The argument "now" is the current time. If the
+// boot ID is unreadable, ReadBoot omits it.
 func ReadBoot(dir string, now time.Time) (nodestart.Booted, error) {
 	content, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {

@@ -24,9 +24,9 @@ const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen receives the Node object each time that the object might have changed, and nil if the object does not
-	// exist. Calls are sequential and in order. Seen must not keep or change the object. The argument "askedAt" is the
-	// time before the request for a list. It is zero for a change that the watch delivered.
+	// Seen receives the Node object each time that the object might have changed, and nil if the object does not exist.
+	// Calls are sequential and in order. Seen must not keep or change the object. The argument "askedAt" is the time
+	// before the request for a list. For a change that the watch delivered, "askedAt" is zero.
 	Seen   func(node *corev1.Node, askedAt time.Time)
 	Report health.Report
 	Now    func() time.Time
@@ -51,8 +51,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A successful list does not reset the back-off. With such a reset, the agent would list twice per second if
-		// the API server refuses watches.
+		// A successful list does not reset the back-off. If a list reset the back-off, the agent would list twice per
+		// second while the API server refuses watches.
 		if received {
 			failures = 0
 		}

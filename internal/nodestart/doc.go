@@ -16,15 +16,15 @@
 //
 // Each boundary between two phases is an interval that contains the true instant. The time of a phase is the distance
 // between two estimates, and the error bound of a phase is the greatest possible distance between this time and the
-// truth. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The arrival of a change
-// is an upper bound. The lower bound of a change is the latest time at which the older state was certain: the time of a
-// list request that still returned this state, or the latest timestamp in the object.
+// truth. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The upper bound of a
+// change is the time at which the change arrived. The lower bound of a change is the latest time at which the older
+// state was certain: the time of a list request that still returned this state, or the latest timestamp in the object.
 //
 // # Assumptions
 //
 // The kubelet writes changed messages of the condition Ready to the API server only every 10 s. So the package assumes
 // that no problem of the runtime begins after the last message and ends before the node is ready. Problems of the
-// network plugin and of the kubelet itself exist from the start of the kubelet. After they are solved once, they do not
-// return. Time with a message about the network belongs to the network plugin, even if the plugin waits for another
-// component that no evidence shows.
+// network plugin and of the kubelet itself exist from the start of the kubelet. A solved problem of the network plugin
+// or of the kubelet does not return. If a message names the network, the time belongs to the network plugin. The plugin
+// can wait for another component, but no evidence shows this component.
 package nodestart

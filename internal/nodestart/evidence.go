@@ -9,19 +9,20 @@ import (
 
 const (
 	// maxStates is the maximum number of different versions of the Node object that an Evidence keeps. A start-up has
-	// about ten.
+	// about ten versions.
 	maxStates = 64
 	// maxPods is the maximum number of pods that an Evidence keeps. A node has at most 110 pods by default.
 	maxPods = 512
 	// eventsExpire is shorter than one hour, the time after which the API server deletes Events by default.
 	eventsExpire = 55 * time.Minute
-	// eventDelay is the greatest time between an instant and the time in the name of the Event about the instant.
+	// eventDelay is the longest time between an instant and the creation of the kubelet's Event about this instant. The
+	// Event's name contains the time of its creation.
 	eventDelay = 100 * time.Millisecond
-	// firstStatus is the greatest time between the registration and the kubelet's first status. Within this time, a
-	// kubelet does not report first that the node is ready and then that it is not ready.
+	// firstStatus is the greatest time between the registration and the kubelet's first status. Within firstStatus, a
+	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is a time that is too short for the node to become ready. It limits the time from a list that still
-	// shows an object from before the boot to the kubelet's first status.
+	// justBefore is shorter than the time that a node needs to become ready. A status is the kubelet's first status if
+	// it arrives less than justBefore after a list without a Node object of this boot.
 	justBefore = 5 * second
 )
 
@@ -32,7 +33,7 @@ type Evidence struct {
 	skew   timeline.Skew
 
 	name      string
-	createdAt time.Time // of the first Node object that belongs to this boot
+	createdAt time.Time // creation of the first Node object that belongs to this boot
 	// absentFrom is the latest time at which the Node object certainly did not describe this boot yet.
 	absentFrom time.Time
 	firstSeen  time.Time // arrival of the first Node object, also if it is from before the boot
@@ -47,12 +48,12 @@ type Evidence struct {
 	dropped    int
 }
 
-// state stands for consecutive versions of the Node object that have the same blockers.
+// state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // of the first of these versions, or of a later version that arrived earlier
-	lastAt    time.Time // arrival of the latest of these versions
-	from, to  uint64    // the first and the latest of these versions; 0 if unknown
-	sureAt    time.Time // the latest time at which the object certainly had these blockers; zero if unknown
+	arrivedAt time.Time // earliest arrival of the first version of the state, or of a later version
+	lastAt    time.Time // arrival of the latest version of the state
+	from, to  uint64    // the first and the latest version; 0 if unknown
+	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown
 	ready     bool
 	changedAt time.Time // lastTransitionTime of the condition Ready; zero if it is from before the boot
 	reasons   reason

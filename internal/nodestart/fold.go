@@ -84,8 +84,8 @@ func (f *fold) eventsComplete() bool {
 	return !f.listedAt.IsZero() && f.listedAt.Sub(f.boot.At) < eventsExpire
 }
 
-// firstEvent returns the interval of the first Event with the reason after the boot. The kubelet creates the Event
-// after the instant.
+// firstEvent finds the first Event after the boot with the reason "why", and returns the interval of the instant that
+// the Event reports. The kubelet creates an Event up to eventDelay after this instant.
 func (f *fold) firstEvent(why string) (interval, bool) {
 	var first time.Time
 	for _, event := range f.events {
@@ -144,8 +144,8 @@ func (f *fold) ofControlPlane(t time.Time) interval {
 	return i
 }
 
-// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. If so, the Node
-// object was deleted, and the kubelet created it again.
+// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. A binding before
+// the creation of the Node object proves that the object was deleted and that the kubelet created it again.
 func (f *fold) listedEarlier(created interval) bool {
 	for _, t := range f.startUps {
 		bound := boundary(t, t.ScheduledAt)
@@ -168,7 +168,7 @@ func (f *fold) readiness() known {
 		!i.earliest.After(s.changedAt.Add(second)) && !f.lostReadiness(i) {
 		return knownAs(i, sourceEvents, sourceNode)
 	}
-	if s.changedAt.IsZero() { // true since before the boot, or an object without this timestamp
+	if s.changedAt.IsZero() { // the condition was true before the boot, or the object has no lastTransitionTime
 		if r > 0 && !f.states[r-1].sureAt.IsZero() {
 			from = f.states[r-1].sureAt
 		}
@@ -186,9 +186,9 @@ func (f *fold) readiness() known {
 	return knownAs(i, sourceNode)
 }
 
-// lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the node is already
-// ready when the kubelet registers it, the kubelet creates no Event NodeReady, but creates an Event NodeNotReady when
-// the condition becomes false. An Event NodeNotReady close to the Event about a reboot proves nothing, because the
+// lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
+// a node that is already ready, it creates no Event NodeReady. When the condition Ready then becomes false, the kubelet
+// creates an Event NodeNotReady. An Event NodeNotReady close to the Event about a reboot proves nothing, because the
 // kubelet's first status after a reboot can make the condition false.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
@@ -199,7 +199,8 @@ func (f *fold) lostReadiness(ready interval) bool {
 }
 
 // neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
-// given index. This is certain only if the agent saw a state that has been not ready since the registration.
+// given index. The result is true only if the condition Ready of the first known state is not true and has not changed
+// since the registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {
 		if s.gap {
@@ -210,7 +211,7 @@ func (f *fold) neverReadyBefore(index int) bool {
 }
 
 // sinceRegistration reports whether the condition Ready has not changed since the kubelet registered the node. If the
-// condition changed later, the node was possibly ready before.
+// condition changed after the registration, the node was possibly ready before the change.
 func (f *fold) sinceRegistration(s state) bool {
 	if !f.registered.is || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
 		return false
@@ -218,8 +219,9 @@ func (f *fold) sinceRegistration(s state) bool {
 	if f.createdAfterBoot() {
 		return true
 	}
-	// After a reboot, the time of the registration follows from the same timestamp. Only another fact proves that this
-	// status is the first one: the Event about the reboot, or an earlier list with the older object.
+	// After a reboot, f.registered depends on the kubelet's timestamps, so the comparison above proves nothing. Only
+	// the Event about the reboot, or a recent list without a Node object of this boot, proves that the status is the
+	// kubelet's first status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore
@@ -258,7 +260,8 @@ func (f *fold) messages() []NotReady {
 // boundary before the cursor gives a phase of length zero.
 func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
 
-// untilWithin is like until. If "most" is not negative, the error bound of the phase is at most "most".
+// untilWithin ends the current phase like the method "until". If "most" is not negative, the error bound of the phase
+// is at most "most".
 func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	if !end.is { // the boundary lies in the future
 		end = known{interval: exactly(f.now)}
@@ -302,8 +305,8 @@ func join(a, b []string) []string {
 }
 
 // boundary returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
-// evidence limits the interval. Several milestones can have the same estimate, so the interval contains all of them.
-// Otherwise, only the ends of the start-up limit the interval.
+// evidence limits the interval. Several milestones can have the same estimate, so the interval contains all of them. If
+// the instant is not a milestone, only the ends of the start-up limit the interval.
 func boundary(t timeline.Timeline, at time.Time) interval {
 	all, found := exactly(at), false
 	for _, m := range t.Milestones {

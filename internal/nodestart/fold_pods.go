@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// candidate is a workload pod that can be the first one.
+// candidate is a pod that can be the first workload pod.
 type candidate struct {
 	timeline *timeline.Timeline // the pod's first start-up; nil for a pod from before the boot
 	again    *PodReady          // nil for a pod that started for the first time after the boot
@@ -31,7 +31,8 @@ func isWorkload(t timeline.Timeline) bool {
 }
 
 // firstWorkload returns the workload pod that was ready first. If no workload pod is ready, firstWorkload returns the
-// pod that was bound first and is starting. The result is nil if there is no such pod.
+// pod that was bound first and is starting. If no workload pod is ready and no bound workload pod is starting, the
+// result is nil.
 func (f *fold) firstWorkload() *candidate {
 	var ready, starting []candidate
 	for _, t := range f.startUps {
@@ -138,16 +139,17 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 }
 
 // podPhases appends the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
-// phases in which the pod's containers run and are not ready yet. In this time, the component does its own work.
+// phases in which the pod's containers run and are not ready yet. While the containers run, the component does its own
+// work.
 func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
-	inside := false // the cursor is a boundary of this pod
+	inside := false // true if the cursor is a boundary of this pod
 	for _, s := range t.Phases {
 		to := boundary(t, s.EndAt)
 		if s.Open {
 			to = exactly(f.now)
 		}
-		if !to.at.After(f.cursor.at) { // over before the node waited for this pod
+		if !to.at.After(f.cursor.at) { // the phase was over before the node waited for this pod
 			inside = to.at.Equal(f.cursor.at) && inside
 			f.cursor = laterOf(f.cursor, earlierOf(to, end.interval))
 			continue
@@ -173,8 +175,8 @@ func isProbe(p timeline.Phase) bool {
 	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
 }
 
-// untilThrough is like until. If the node waited for a pod of one of the DaemonSets, the phases of this pod replace the
-// given phase while the pod starts. If several pods are possible, the given phase stays.
+// untilThrough ends the current phase like the method "until". While a pod of one of the named DaemonSets starts, the
+// pod's phases replace the given phase. If several pods are possible, the given phase stays.
 func (f *fold) untilThrough(end known, span Span, names []string) {
 	pod, ok := f.daemonSetPod(names)
 	if !ok {
@@ -204,7 +206,7 @@ func (f *fold) untilThrough(end known, span Span, names []string) {
 }
 
 // daemonSetPod returns the pod that was created after the boot and belongs to a DaemonSet with one of the names. The
-// result is false if there is no such pod, or if there are several.
+// result is false if no pod or several pods match.
 func (f *fold) daemonSetPod(names []string) (pod timeline.Timeline, found bool) {
 	for _, t := range f.startUps {
 		if t.Owner.Kind != "DaemonSet" || !slices.Contains(names, t.Owner.Name) || t.CreatedAt.Before(f.boot.At) {

@@ -6,13 +6,14 @@ import (
 )
 
 const (
-	// quickLag is the greatest time from the end of the last problem until the kubelet reports the node as ready. It
-	// applies to the kubelet's first two minutes, in which fastStatusUpdateOnce checks every 100 ms. The time includes
-	// the check itself.
+	// quickLag is the greatest time from the end of the last problem until the kubelet reports the node as ready.
+	// quickLag applies to the kubelet's first two minutes, in which fastStatusUpdateOnce checks every 100 ms. quickLag
+	// includes the duration of a check.
 	quickLag = 500 * time.Millisecond
 	// quickFor is the time after the kubelet's start in which the kubelet checks often.
 	quickFor = 110 * time.Second
-	// slowLag is the same time afterwards: the kubelet checks the runtime every 5 s, and its status every 10 s.
+	// slowLag replaces quickLag after the time quickFor, when the kubelet checks the runtime only every 5 s and its
+	// status only every 10 s.
 	slowLag = 15 * time.Second
 )
 
@@ -95,9 +96,9 @@ func (f *fold) untilRegistered() {
 
 // untilReady divides the time before the node was ready into the times of the kubelet's problems. The kubelet reports
 // its problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet
-// itself begins with the start of the kubelet. So if the last message before the node was ready contains such a
-// problem, the problem has existed since the registration, and the node waited for it. Only a problem of the runtime
-// can begin later.
+// itself begins with the start of the kubelet. If the last message before the node was ready contains a problem of the
+// network plugin or of the kubelet, the node has waited for this problem since the registration. Only a problem of the
+// runtime can begin after the registration.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {
@@ -162,10 +163,10 @@ func (f *fold) untilSolved(end known, problems reason) {
 }
 
 // lag returns the greatest delay with which the kubelet reports that its problem is over. The kubelet checks often only
-// after it has created the Node object: if an older object still has the status ready, fastStatusUpdateOnce ends at
-// once.
+// after it has created the Node object. If the object is from before the boot and still has the status ready,
+// fastStatusUpdateOnce ends immediately.
 func (f *fold) lag() time.Duration {
-	start := f.boot.At // the kubelet started later
+	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {
 		start = f.kubelet.earliest
 	}
@@ -178,7 +179,7 @@ func (f *fold) lag() time.Duration {
 // changeTo returns the boundary at which the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
-	for _, s := range f.states[:index] { // later versions are later in time
+	for _, s := range f.states[:index] { // the change is later than every earlier state
 		from = later(from, s.sureAt)
 	}
 	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)

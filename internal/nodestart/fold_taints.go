@@ -16,13 +16,13 @@ type heldTaint struct {
 }
 
 // heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
-// removed. Another taint that stays, for example on a node for special workloads, is not a start-up taint.
+// removed. Any other taint that the node keeps, for example on a node for special workloads, is not a start-up taint.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
 		for n, t := range s.taints {
 			if i > 0 && f.states[i-1].has(t.Key) || (state{taints: s.taints[:n]}).has(t.Key) {
-				continue // not the first state with this key, or a second effect of the same key
+				continue // an earlier state, or an earlier taint of this state, has the same key
 			}
 			h := heldTaint{Taint: t, since: i}
 			h.row, h.known = taintRowOf(t.Key)
@@ -103,7 +103,7 @@ func (f *fold) untilSchedulable() {
 	}
 }
 
-// answer is the answer to a question about the past.
+// answer states how certain a fact about the past is.
 type answer uint8
 
 const (
@@ -113,8 +113,8 @@ const (
 )
 
 // tolerated reports whether the first workload pod was bound although the taint existed. If the evidence does not show
-// whether the removal or the binding came first, the phase unschedulable proves that the pod did not tolerate the
-// taint.
+// whether the taint was removed before the binding, a phase unschedulable of the pod proves that the pod did not
+// tolerate the taint.
 func (f *fold) tolerated(h heldTaint) answer {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
 		return no
