@@ -183,8 +183,8 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// The function "unsure" reports whether a request failed for a reason other than a denied permission. In this case,
-// the agent does not know whether it has the permission.
+// The function "unsure" reports whether a request failed for a reason other than a denied permission. If "unsure"
+// returns true, the agent does not know whether it has the permission.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {

@@ -32,8 +32,8 @@ func checkRuntime(ctx context.Context, c config) finding {
 }
 
 // runtimeRemedy reads the text of the error, because gRPC keeps only the text of a connection error. A runtime that
-// accepts connections but does not answer produces various error texts. So runtimeRemedy treats every unknown text
-// as the error of a runtime that does not answer.
+// accepts connections but does not answer produces various error texts. runtimeRemedy treats every unknown text as the
+// error of a runtime that does not answer.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):

@@ -77,7 +77,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 }
 
 // readLimit reads a memory limit in bytes from a file. In version 1 of cgroups, a number near 2^63 means that there is
-// no limit. So readLimit treats every number of at least 2^60 as no limit.
+// no limit. readLimit treats every number of at least 2^60 as no limit.
 func readLimit(root fs.FS, name string) int64 {
 	const none = 1 << 60
 	text, err := fs.ReadFile(root, name)

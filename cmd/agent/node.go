@@ -75,7 +75,8 @@ func (c *config) setWarmUp(value string) error {
 	return nil
 }
 
-// ownNode watches the node's object for --node-health and --node-startup. ownNode is nil if both are off.
+// ownNode watches the node's object for --node-health and --node-startup. ownNode is nil if --node-health and
+// --node-startup are off.
 type ownNode struct {
 	watch   *node.Watch
 	addons  *node.Addons  // nil with --node-health=off

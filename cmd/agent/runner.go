@@ -54,8 +54,8 @@ func agentStages() []stageInfo {
 	}
 }
 
-// runner runs components until a component fails or the agent must stop. Then the runner stops the components stage
-// by stage.
+// runner runs components until a component fails or the agent must stop. At the end, the runner stops the components
+// stage by stage.
 type runner struct {
 	logger *zap.Logger
 	group  *errgroup.Group
@@ -71,8 +71,8 @@ type runningStage struct {
 	components sync.WaitGroup
 }
 
-// runAll runs the components until ctx is done or a component fails. Then runAll stops all stages and returns the
-// first failure.
+// runAll runs the components until ctx is done or a component fails. At the end, runAll stops all stages and returns
+// the first failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
 	// The components use neither ctx nor the context of the group. The end of ctx or a failure must not stop all
 	// components at the same time, because the stages stop in order.

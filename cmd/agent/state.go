@@ -17,7 +17,7 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports such a start-up only if
+// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports a missed start-up only if
 // the pod reached the node at most newsFor before the agent started. One hour is also the time after which the API
 // server deletes Events by default.
 const newsFor = time.Hour

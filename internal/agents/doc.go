@@ -2,11 +2,11 @@
 // package on its own goroutines. The package queries pods with plain HTTP requests. The command line and the agent
 // are one program, so client-go's typed clients would increase the memory of every agent.
 //
-// Two ways lead to an agent. The API server's proxy to pods needs one request on an existing connection, and requires
-// only the verb "get" on pods/proxy. A port-forward also reaches agents that accept only loopback clients, and pods
-// that the API server cannot reach over the network. The first request to an agent decides which way later requests
-// use.
+// The package can reach an agent in two ways: over the API server's proxy to pods, and over a port-forward. The proxy
+// needs one request on an existing connection, and requires only the verb "get" on pods/proxy. A port-forward also
+// reaches agents that accept only loopback clients, and pods that the API server cannot reach over the network. The
+// first request to an agent decides which way later requests use.
 //
 // The proxy and the port-forward do not forward the user's credentials. If an agent requires tokens or passwords, the
-// user must therefore query the agent directly.
+// user must query the agent directly.
 package agents

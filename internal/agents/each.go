@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time. This limit protects the API server,
-// which forwards the requests. With this limit, a command needs only seconds for a large cluster.
+// AtOnce is the maximum number of agents that a command queries at the same time. The limit AtOnce protects the API
+// server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for a large cluster.
 const AtOnce = 16
 
 // ErrNotQueried means that the context ended before Each queried the agent.

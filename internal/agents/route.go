@@ -22,8 +22,8 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long a request waits for a response over the first way before the request also uses the second
-	// way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long a request waits for a response over the first way. After raceAfter, the request also uses
+	// the second way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
@@ -157,7 +157,7 @@ func (r *route) try(w way, request *http.Request) attempt {
 	return got
 }
 
-// readRefusal reads an error response. The caller can still read the response afterwards.
+// readRefusal reads an error response. After readRefusal, the caller can still read the response.
 func readRefusal(response *http.Response) *client.Refusal {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	rest := response.Body

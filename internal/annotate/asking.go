@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A user sets AskStartUp or AskTime on a pod to request an annotation. The agent then writes StartUp or Time.
+// A user sets AskStartUp or AskTime on a pod to request an annotation. To answer the request, the agent writes StartUp
+// or Time.
 const (
 	// AskStartUp is the key of the annotation that requests the annotation StartUp. The value of AskStartUp must be
 	// "true". The agent writes StartUp after the start-up.

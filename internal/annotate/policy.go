@@ -10,15 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. An attacker
-// who controls one agent could use this permission to run any program on any node. The policy of the component
-// annotate limits the permission. Therefore, the agent writes annotations only after the policy refused a test request.
+// In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. With the
+// permission to patch pods, an attacker who controls one agent could run any program on any node. The policy of the
+// component annotate limits the permission to patch pods. The agent writes annotations only after the policy refused a
+// test request, because a refusal proves that the policy exists.
 const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
 	// only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is how long after a refusal the agent assumes that the policy still exists. After provenFor, the agent
-	// tests the policy again, because an administrator can remove the policy.
+	// provenFor is the time after a refusal in which the agent assumes that the policy still exists. After provenFor,
+	// the agent tests the policy again, because an administrator can remove the policy.
 	provenFor = 10 * time.Minute
 	// policyWords is part of the API server's message when a policy refuses a request
 	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).

@@ -10,8 +10,8 @@ import (
 )
 
 // maxVerdict is the maximum length of the verdict in bytes. The verdict needs a limit, because the verdict contains
-// names of images and containers. The other fields are short, because the number of causes is limited. With these
-// limits, the annotation is shorter than 4 KiB.
+// names of images and containers. All other fields of the annotation are short, because the number of causes is
+// limited. The whole annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
 // startUp is the content of the annotation StartUp. Users rely on the names and the meaning of the fields, so the
@@ -20,8 +20,8 @@ type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
 	Error api.Seconds    `json:"error_seconds"` // error bound of total_seconds
-	// Causes contains the time of each cause. The sum of these times is exactly the total. Causes without time are
-	// omitted.
+	// Causes contains the time of each cause. The sum of the times of all causes is exactly the total. Causes without
+	// time are omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`
 	Verdict string                         `json:"verdict"`
 	// Reconstructed is true if the start-up completed before the agent started.

@@ -147,7 +147,7 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return answers, failed, nil
 }
 
-// eachAgent queries agents, and immediately passes each answer to the function "take". Therefore, the answers of all
+// eachAgent queries agents, and immediately passes each answer to the function "take", so that the answers of all
 // agents are never in memory at the same time. eachAgent calls "take" for one answer at a time, in any order. eachAgent
 // returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](

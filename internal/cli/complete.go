@@ -137,7 +137,7 @@ func suggestValues(ctx context.Context, table flags.Table, name string, call Cal
 	return nil
 }
 
-// complete responds to a shell's request for completions. For this request, the shell calls a hidden command of
+// complete responds to a shell's request for completions. To request completions, the shell calls a hidden command of
 // cobra.
 func complete(ctx context.Context, call Call) int {
 	root := completions(call)

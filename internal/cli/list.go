@@ -39,7 +39,8 @@ type view[T any] struct {
 	empty    string        // text instead of an empty table
 	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
 	// queries, the command identifies each item by the function "id". The result of the function "state" must not
-	// contain durations that grow with time. With such durations, the command would print every row after each query.
+	// contain durations that grow with time. A growing duration would make the command print every row after each
+	// query.
 	id, state func(T) string
 }
 
@@ -52,7 +53,7 @@ func orderNames[T any](orders []order[T]) []string {
 	return names
 }
 
-// The method "sorted" sorts items by the value of --sort-by. If the value is empty, the items keep their order.
+// The method "sorted" sorts items by the value of --sort-by. If the argument "by" is empty, the items keep their order.
 func (v view[T]) sorted(items []T, by string) []T {
 	for _, o := range v.orders {
 		if o.name == by {

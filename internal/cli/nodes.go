@@ -289,8 +289,8 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// Limits of the factors. A node or a registry is slow if its factor exceeds the limit. The alerts use the same limits,
-// and also have other conditions.
+// Limits of the factors. A node or a registry is slow if its factor exceeds the limit. The alerts for slow nodes and
+// registries use the same limits as the command line, but also have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3
@@ -301,7 +301,7 @@ func factorText(factor *float64) string {
 	if factor == nil {
 		return "-"
 	}
-	if *factor > 0 && *factor < 0.995 { // for example a registry that is 20 times as fast as the others
+	if *factor > 0 && *factor < 0.995 { // for example the factor of a registry that is 20 times as fast as the others
 		return strconv.FormatFloat(*factor, 'g', 2, 64)
 	}
 	return factorState(factor)

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// maxPageConnections is the maximum number of open connections from browsers. Further connections wait until a
-// connection closes.
+// maxPageConnections is the maximum number of open connections from browsers. At the maximum, new connections wait
+// until an open connection closes.
 const maxPageConnections = 32
 
 // pageConfig selects the agent and the local port.

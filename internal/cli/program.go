@@ -60,7 +60,7 @@ type Command struct {
 	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
 	Usage, Description string
 	Examples           []Example
-	// Similar contains words that users type instead of the command's name. If a user types one of these words, the
+	// Similar contains words that users type instead of the command's name. If a user types a word in Similar, the
 	// error suggests the command.
 	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
@@ -239,7 +239,7 @@ func (c Call) note(err error) {
 	fmt.Fprintf(c.Stderr, "%s %s: %s\n", c.Program.Name, c.Command, printable(err))
 }
 
-// printable returns the text of an error in a form that is safe for a terminal. The text is untrusted.
+// printable returns the text of an error in a form that is safe for a terminal. The text of an error is untrusted.
 func printable(err error) string {
 	const maxLines = 100
 	return terminal.CleanLines(err.Error(), maxLines)

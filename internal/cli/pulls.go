@@ -232,7 +232,7 @@ func (p listedPull) texts() render.PullTexts {
 }
 
 // age returns the time since the kubelet requested a pull in progress. The age has its own column, because a pull
-// without content can wait in the node's queue or for the registry's first answer. So the agent cannot divide the age
+// without content can wait in the node's queue or for the registry's first answer. The agent cannot divide the age
 // between the columns QUEUE and PULL.
 func (p listedPull) age() string {
 	if p.live == nil {

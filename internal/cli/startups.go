@@ -187,9 +187,9 @@ const (
 )
 
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. So for a ReplicaSet or a Job, a second filter selects pods by two
-// properties: the owner (the Deployment or the CronJob) and the label for the ReplicaSet or the Job. Names of pods do
-// not prove the owner, because Kubernetes shortens long names.
+// know only the Deployment or the CronJob. For a ReplicaSet or a Job, a second filter selects pods by two properties:
+// the owner (the Deployment or the CronJob) and the label for the ReplicaSet or the Job. Names of pods do not prove the
+// owner, because Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -206,7 +206,8 @@ func (r resource) workloadFilters() []client.Filter {
 }
 
 // The method "above" returns the Deployment or the CronJob that can own the workload. The method also returns the
-// suffix that this owner added to the workload's name. For other workloads, the method returns the zero value.
+// suffix that the Deployment or the CronJob added to the workload's name. For other workloads, the method returns the
+// zero value.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -11,7 +11,7 @@ import (
 )
 
 // suggestResources suggests pods, nodes (after node/), namespaces and resource types. The argument "beginning" is the
-// text that the user has typed. Some suggestions do not start with this text. The API server provides the names of
+// text that the user has typed. Some suggestions do not start with the typed text. The API server provides the names of
 // pods. With --server, the agent provides the names, including the names of deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig

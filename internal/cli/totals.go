@@ -31,7 +31,7 @@ func totalsOf(ctx context.Context, c client.Client, window factor.Span) (api.Tot
 }
 
 // forbiddenByAgent reports whether an agent with --web-auth=kubernetes refused the user's token for a path. The user
-// might still have permission for other paths.
+// might still have permission for other paths of the agent.
 func forbiddenByAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusForbidden && !refused.Kubernetes &&

@@ -48,8 +48,8 @@ type Runtime struct {
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned initially. The timestamps of this image are in the distant
-// past.
+// SandboxImage is the name of the only image that is pinned initially. The timestamps of the sandbox image are in the
+// distant past.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)

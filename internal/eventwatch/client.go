@@ -14,8 +14,8 @@ import (
 
 // maxFrame is the maximum size in bytes of an Event that an Event watch reads. An Event of the kubelet has some hundred
 // bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. To decode an
-// Event of 1.5 MiB, client-go would need five times as much memory. After such an Event, client-go would also keep a
-// buffer of 2 MiB while the watch is open. Up to DefaultWatches watches can be open.
+// Event of 1.5 MiB, client-go would need five times as much memory. After an Event of 1.5 MiB, client-go would also
+// keep a buffer of 2 MiB while the watch is open. Up to DefaultWatches watches can be open at the same time.
 const maxFrame = 128 << 10
 
 // maxLists is the maximum number of lists per second. Each list costs the API server a few milliseconds at most.

@@ -26,10 +26,10 @@ const (
 )
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
-// server. The API server controls only two of these texts: the namespace and the resource version. The client that
-// creates an Event chooses the other texts. In core/v1 Events, the API server does not limit the length of the other
-// texts. If the agent cut an identifying text, two objects could get the same identity. So convertEvent shortens only
-// descriptive texts.
+// server. The API server controls only two of the checked texts: the namespace and the resource version. The client
+// that creates an Event chooses all other texts of the Event. In core/v1 Events, the API server does not limit the
+// length of the client's texts. If the agent cut an identifying text, two objects could get the same identity, so
+// convertEvent shortens only descriptive texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -90,7 +90,7 @@ func namedAt(name string, firstAt time.Time) time.Time {
 }
 
 // containerOf parses spec.containers{name}, and the same form for init and ephemeral containers. A client that can
-// create Events can write any text in the field path. So containerOf ignores names that are too long for a container.
+// create Events can write any text in the field path, so containerOf ignores names that are too long for a container.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 )
 
 // Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about ten
-// Events of a few hundred bytes for each start-up. So the limits allow a shared watch to remember the Events of all
-// pods that started in the last hour.
+// Events of a few hundred bytes for each start-up. The limits allow a shared watch to remember the Events of all pods
+// that started in the last hour.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -57,9 +57,9 @@ func keyOf(event *corev1.Event) eventKey {
 // eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
 // includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
 //
-// At the limit, eventCache forgets pods of the namespace with the most Events or bytes. In this namespace, eventCache
-// first forgets the pod that has had no new Event for the longest time. eventCache records the forgotten pods. So a
-// namespace with many Events does not affect other namespaces.
+// At the limit, eventCache forgets pods of the namespace with the most Events or bytes, so that a namespace with many
+// Events does not affect other namespaces. In the chosen namespace, eventCache first forgets the pod that has had no
+// new Event for the longest time. eventCache records the forgotten pods.
 type eventCache struct {
 	namespaces map[string]*share
 	// The field "full" is true if the map had no room for a namespace. If "full" is true, Events of namespaces outside
@@ -201,8 +201,8 @@ func (c *eventCache) forgetOldest(s *share) {
 }
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks a
-// namespace as incomplete: the namespace with the most forgotten pods. Each pod of an incomplete namespace then gets
-// its own watch, like a forgotten pod.
+// namespace as incomplete: the namespace with the most forgotten pods. Each pod of an incomplete namespace gets its own
+// watch, like a forgotten pod.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

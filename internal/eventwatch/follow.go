@@ -12,9 +12,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// leaseTime is how long a watch can stay open while other watches wait in the queue. The slice is the interval at which
-// an open watch checks the queue. A watch that has delivered all existing Events can end after one slice. So each of
-// 100 pods gets a lease within the time for which the core waits for late Events (timeline, eventGrace).
+// leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
+// interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
+// slice, so that each of 100 pods gets a lease within eventGrace: the time for which the core waits for late Events
+// (package timeline).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -112,8 +113,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// If the API server reports an error after it accepted the watch, only this watch ends. An example is a
-				// revision that etcd no longer has (status 410).
+				// If the API server reports an error after it accepted the watch, only this watch ends. For example,
+				// etcd might no longer have the revision (status 410).
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()
@@ -129,9 +130,9 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. The method "failed" returns true if the revision expired before the call of the method
-// "accept", because an expired revision is not a failure of the API server. In all other cases, the method "failed"
-// returns false. A slow API server can report an expired revision even after the call of the method "accept".
+// pods lose their position. The method "failed" returns true only if the revision expired before the call of the method
+// "accept", because an expired revision is not a failure of the API server. A slow API server can report an expired
+// revision even after the call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -14,8 +14,8 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed receives a signal when the list of pods of a shared watch changes, and when these pods' own watches
-	// change. changed also receives a signal when a sample is complete or has failed. The capacity is 1, and senders
+	// changed receives a signal when the list of pods of a shared watch changes, and when the own watch of a listed pod
+	// changes. changed also receives a signal when a sample is complete or has failed. The capacity is 1, and senders
 	// drop a signal when the channel is full.
 	changed chan struct{}
 

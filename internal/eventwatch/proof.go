@@ -7,11 +7,12 @@ import (
 )
 
 // proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
-// server does not mark the last existing Event. So the agent waits until no further existing Event has arrived for the
-// time kubeclient.ProvenAfter. Then the agent assumes that all existing Events have arrived.
+// server does not mark the last existing Event. If no existing Event arrives for the time kubeclient.ProvenAfter, the
+// agent assumes that all existing Events have arrived.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
-// versions. So an Event is an existing Event if its version is lower than the version of an earlier arrival.
+// versions. If an Event's version is lower than the version of an Event that arrived earlier, the Event is an existing
+// Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time

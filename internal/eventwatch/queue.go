@@ -6,8 +6,8 @@ import (
 )
 
 // watchQueue holds the watches that wait for a slot. Watches that never had a slot come first, followed by watches
-// whose lease ended. Within each of the two groups, the queue is first in, first out. So a new pod gets its Events
-// early, even if many older pods wait. The lock of Source guards watchQueue.
+// whose lease ended. Within each of the two groups, the queue is first in, first out. A new pod gets its Events early,
+// even if many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use
@@ -90,8 +90,9 @@ func (s *Source) othersWait(f *follower) bool {
 }
 
 // isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if a waiting
-// watch can then open, or if a waiting pod of the same namespace never had a watch (yields). Before leaseTime, a watch
-// releases the slot only if it has delivered all existing Events, and only for a watch that never had a slot.
+// watch can use the slot. After leaseTime, the watch also releases the slot for a pod of the same namespace that never
+// had a watch (yields). Before leaseTime, a watch that has delivered all existing Events releases the slot, but only
+// for a watch that never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 )
 
 // maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer
-// Events than maxSeen. Above the limit, the agent can observe an Event twice.
+// Events than maxSeen. If a pod has more Events than maxSeen, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. Two watches can serve the request for some time, while a shared watch
-// replaces the pod's own watch or the reverse.
+// request is a request for the Events of one pod. While a shared watch replaces the pod's own watch, or the pod's own
+// watch replaces a shared watch, both watches serve the request.
 type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
@@ -35,8 +35,8 @@ type request struct {
 	declared   bool
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
-	// into the channel before each observation, and takes the token out afterwards. So if one watch reports that all
-	// Events have arrived, this report cannot overtake an Event from the pod's other watch. A mutex is unsuitable,
+	// into the channel before each observation, and takes the token out afterwards. If one watch reports that all
+	// Events have arrived, its report cannot overtake an Event from the pod's other watch. A mutex is unsuitable,
 	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for
 	// the token. The token guards the fields below.
 	delivering chan struct{}

@@ -45,7 +45,7 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. A pod's position means: the agent has
+// position is a point in the sequence of changes of the API server's Events. A pod's position means that the agent has
 // observed all Events about the pod that the API server stored after the time `since` and up to the revision.
 type position struct {
 	revision uint64

@@ -112,8 +112,8 @@ func (s *Source) retire(f *follower) bool {
 
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is set only if the pod's own
-	// watch was opened after the shared watch and has delivered all existing Events. Otherwise, deliveredSince is zero.
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless the pod's own
+	// watch was opened after the shared watch and has delivered all existing Events.
 	deliveredSince time.Time
 }
 
@@ -135,8 +135,8 @@ func (s *Source) podStates(f *follower) []podState {
 	return list
 }
 
-// The method "enough" stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its
-// own watch. The method "enough" takes the lock.
+// The method "enough" stops the pod's own watch, because the shared watch covers the pod. After the stop, another pod
+// can get its own watch. The method "enough" takes the lock.
 func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,10 +162,11 @@ func (s *Source) withBothWatches(namespace string) int {
 
 // notEnough gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
 // the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
-// of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
+// of a namespace have their own watch in addition to the shared watch, so that other namespaces get slots. notEnough
+// takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Without the new
-// watch, the older watch could end before it has delivered all Events that are older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. The older watch
+// could end before it has delivered all Events from before the start of the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,12 +54,12 @@ type Config struct {
 // revision at which the previous watch ended. Between two leases, the pod is not watched, and EventsLost reports this
 // gap. If a pod waits for longer than unservedAfter, EventsLost with the field Limited reports the wait.
 //
-// A watch begins at a revision that was current shortly before the pod's arrival (PodStarting). So the API server does
-// not read older Events.
+// A watch begins at a revision that was current shortly before the pod's arrival (PodStarting), so that the API server
+// does not read older Events.
 type Source struct {
 	config Config
 	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
-	// The field "remember" is the maximum number of Events that a shared watch remembers. Tests lower this limit.
+	// The field "remember" is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
 	remember int
 	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
 	// The field wideSample equals the constant wideSample, except in tests.

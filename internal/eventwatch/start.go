@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is a number of existing Events. If a namespace has more existing Events, a watch does not begin with the
-// history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd. To read
-// maxHistory Events, the API server needs about 10 ms of CPU time.
+// maxHistory is the maximum number of existing Events in a namespace for a watch that begins with the history. The API
+// server has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API
+// server needs about 10 ms of CPU time.
 const maxHistory = 1000
 
 // largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
@@ -130,8 +130,8 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
-// pod's Events. If the clock was set back after the request, the earlier of the two times would hide missing Events of
-// the start-up.
+// pod's Events. If the clock is set back after the request, the current time can be earlier than the start of the pod.
+// By using the later time, the agent knows that it lacks Events of the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -140,8 +140,8 @@ func laterClock(a, b time.Time) time.Time {
 }
 
 // sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
-// the Events without reading them, but even the count takes time in a large namespace. So sizeOf remembers large
-// namespaces.
+// the Events without reading them, but even the count takes time in a large namespace. To avoid repeated counts, sizeOf
+// remembers large namespaces.
 func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
 	if large = s.isLarge(namespace); !large {
 		at, large, err = s.count(ctx, namespace)
@@ -153,7 +153,7 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 }
 
 // The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
-// goroutine at a time requests this list. The timeout of the list is sampleInterval, so a slow namespace does not block
+// goroutine at a time requests the list. The timeout of the list is sampleInterval, so a slow namespace does not block
 // other namespaces for long. If the list reaches the timeout but a sample succeeds, the namespace counts as large. If
 // the namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
@@ -203,8 +203,8 @@ func (s *Source) markLarge(namespace string) {
 }
 
 // The method "expired" handles a revision that the API server no longer holds. The pods that needed the expired
-// revision lose their position, and the watch begins again without the expired revision. If the error has another
-// cause, the method returns false.
+// revision lose their position, and the watch begins again without the expired revision. If the error does not mean an
+// expired revision, the method returns false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -246,7 +246,8 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no earlier Event is missing. The method returns the new position. The second result
-// is false if the pod's position expired. The agent then does not know since when it has received all Events.
+// is false if the pod's position expired. After the position expired, the agent does not know since when it has
+// received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,15 +26,15 @@ type watchSession struct {
 	proven   bool // the watch has delivered all existing Events
 
 	// The field "named" is true after an Event about a requested pod had this node's name as its host. The field
-	// "renamed" is true after an Event about a requested pod had another host.
+	// "renamed" is true after an Event about a requested pod had a host that is not this node's name.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// The field "since" is the time from which the watches of the pod have delivered all Events of the pod. The field
-	// is zero if Events are missing.
+	// The field "since" is the time from which the watches of the pod have delivered all Events of the pod. If Events
+	// are missing, the field "since" is zero.
 	since   time.Time
 	vouched bool
 	// The field "whole" is true if the agent has observed all Events about the pod that the watch has received so far.
@@ -207,9 +207,9 @@ func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 // bookmarks, because they contain no Event. take also ignores the watch event DELETED, which means that the Event's
 // time to live ended.
 //
-// A client that can create Events in a namespace chooses all fields of these Events. So the method refuses an Event
-// that is longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns
-// another object.
+// A client that can create Events in a namespace chooses all fields of these Events, so take refuses an Event that is
+// longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
+// object.
 func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

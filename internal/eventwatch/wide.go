@@ -4,8 +4,8 @@ import "time"
 
 // Limits on shared watches of wide namespaces. A wide namespace has many new Events, but few of these Events concern
 // the requested pods of this node. For the API server, a shared watch costs less than two watches on single pods,
-// because decoding an Event takes more CPU than sending the Event. But the agent must decode every Event of a shared
-// watch.
+// because decoding an Event takes more CPU than sending the Event. The agent, however, must decode every Event of a
+// shared watch.
 const (
 	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096
@@ -107,9 +107,9 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 }
 
 // The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
-// gets a watch. The other pod never had a watch, and its watch cannot open now (blocked). After its first watch, a pod
-// waits until a slot is free. If all pods of the namespace took turns, the API server would decode each Event once for
-// each pod. The caller must hold the lock.
+// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now (blocked). A pod
+// that already had a watch waits until a slot is free. If all pods of the namespace took turns, the API server would
+// decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

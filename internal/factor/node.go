@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. With less work, a
-	// comparison is not possible.
+	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. With less work than
+	// leastUnits, a comparison is not possible.
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
@@ -76,8 +76,8 @@ type Node struct {
 	// node is faster than the other nodes. Without a factor or start-ups, LostIn is empty.
 	LostIn []LostWork
 	Why    string
-	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes these
-	// kinds of work.
+	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes the
+	// kinds of work in Merged.
 	Merged []string
 }
 

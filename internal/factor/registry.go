@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of sized pulls that a registry's pulls are compared with.
+	// leastPulls is the minimum number of sized pulls in the reference: the pulls with which a registry's pulls are
+	// compared.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is a minimum share, from 0 to 1. In the pulls that a registry's pulls are compared with, at least
-	// this share of the time counts as time that depends on the number of bytes.
+	// leastByBytes is the minimum share of the reference's time that counts as dependent on the number of bytes, from 0
+	// to 1.
 	leastByBytes = 0.1
 )
 
@@ -125,8 +126,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The registry's past pulls come from nodes with other disks. Therefore, the comparison subtracts the whole
-		// time of unpacking, even if the unpacking overlapped with the download.
+		// The registry's past pulls come from nodes with other disks, so the comparison excludes the time of unpacking.
+		// If the unpacking overlapped with the download, the comparison still subtracts the whole time of unpacking.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

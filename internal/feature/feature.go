@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Feature is a removable feature. The functions of a Feature use the values of its flags. Therefore, the agent must
-// parse the flags before it calls a function of a Feature. Every field except Flags and Start can be nil.
+// Feature is a removable feature. The functions of a Feature use the values of its flags. The agent must parse the
+// flags before it calls a function of a Feature. Every field except Flags and Start can be nil.
 type Feature struct {
 	Flags flags.Table
 	// WholePods reports whether the pod watch must decode all fields of pod objects.

@@ -79,8 +79,8 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The progress of
-// the start-up does not change these fields, but users can change the labels.
+// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The namespace, name,
+// owner and labels do not change with the progress of the start-up, but users can change the labels.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.MatchesName(k) && f.placed(d) }
 
 // MatchesName reports whether a start-up has the namespace and the name in the filter. Both never change.

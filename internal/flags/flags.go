@@ -1,5 +1,5 @@
-// Package flags reads the flags and environment variables of a command from a table. The same table is the source
-// of help texts, error messages and completion.
+// Package flags reads the flags and environment variables of a command from a table. The table is also the source of
+// help texts, error messages and completion.
 package flags
 
 import (
@@ -22,8 +22,8 @@ type Flag struct {
 	Required bool
 	Hidden   bool // the help and the completion omit the flag
 	Switch   bool // the value is "on" or "off", and a flag without a value means "on" (see the function Switch)
-	// Many is true if a user can give the flag several times. The function Set then receives all values, one per
-	// line.
+	// Many is true if a user can give the flag several times. If Many is true, the function Set receives all values,
+	// one per line.
 	Many bool
 	// Set validates and stores the value. The error of Set lists the valid values.
 	Set func(value string) error

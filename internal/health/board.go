@@ -20,8 +20,8 @@ type Status struct {
 	Up     bool
 	Detail string    // one line for people: the problem and the part's reaction, without secrets
 	Since  time.Time // time of the last change between up and down
-	// Recoveries is the number of times that the part came up after it was down. The first time that the part comes up
-	// does not count.
+	// Recoveries is the number of times that the part came up after it was down. Recoveries does not count the first
+	// time that the part comes up.
 	Recoveries uint64
 }
 

@@ -2,8 +2,8 @@ package health
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// RegisterSource calls Register for a source of observations and registers the metrics of its status.
-// RegisterSource panics if these metrics are already registered.
+// RegisterSource calls Register for a source of observations and registers the metrics of its status. RegisterSource
+// panics if the metrics are already registered.
 func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail string) Report {
 	i, report := b.add(name, detail)
 	labels := prometheus.Labels{"source": name}

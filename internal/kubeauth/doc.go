@@ -5,7 +5,7 @@
 // The package caches answers, so most scrapes cause no requests. If the API server fails, scrapes still work until
 // the cached answers expire. The cache is bounded, and contains only a keyed hash of each token.
 //
-// The module k8s.io/apiserver has functions for the same purpose. But k8s.io/apiserver would add 23 MB to the binary
-// and 18 MB to the resident memory, even if no client uses these functions. The whole agent uses less memory than
-// k8s.io/apiserver would add.
+// The module k8s.io/apiserver also has functions for token reviews and access reviews. However, k8s.io/apiserver would
+// add 23 MB to the binary and 18 MB to the resident memory, even if the agent reviews no tokens. The whole agent uses
+// less memory than k8s.io/apiserver would add.
 package kubeauth

@@ -36,13 +36,13 @@ type Reviewer struct {
 	tokens  answerCache[authenticationv1.UserInfo]
 	access  answerCache[struct{}]
 
-	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have their own rate
-	// limit. This separate limit protects scrapers from clients with invented tokens, and from pods whose valid tokens
-	// have no permissions.
+	// authorized holds tokens whose owner was allowed to read at least one path. The separate rate limit for authorized
+	// tokens protects scrapers from clients with invented tokens, and from pods whose valid tokens have no permissions.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown
-	// tokens. With its own limit, a scraper with a new token gets its reviews even if other clients send many tokens.
+	// clients holds a small rate limit for each client. A request uses the limit of its client before the shared limit
+	// for unknown tokens. Because of the limits for each client, a scraper with a new token gets its reviews even if
+	// other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 

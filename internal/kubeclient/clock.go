@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is the maximum number of clock readings that wait for Run. More readings than this number arrive only
-// if many watches open at the same time. The Clock drops the additional readings, because they contain no new
+// clockReadings is the maximum number of clock readings that wait for Run. More than clockReadings readings arrive only
+// if many watches open at the same time. The Clock drops readings above the maximum, because they contain no new
 // information.
 const clockReadings = 16
 
@@ -49,8 +49,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// read wraps a transport and reads the header Date of each response. The API server writes this header when it starts
-// the response. For a watch, the response starts immediately.
+// read wraps a transport and reads the header Date of each response. The API server writes the header Date when it
+// starts the response. For a watch, the response starts immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

@@ -47,8 +47,8 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 
 // AsNode returns the configuration for requests that impersonate a node. From Kubernetes 1.36, a pod's ServiceAccount
 // can impersonate only the node on which the pod runs (constrained impersonation, mode associated-node). RBAC limits
-// the verbs and resources. The Node authorizer then allows access only to the pods of this node. AsNode
-// sets only the user name to impersonate, because groups would select another mode of impersonation.
+// the verbs and resources of the impersonating requests, and the Node authorizer limits the requests to the pods of the
+// node. AsNode sets only the user name to impersonate, because groups would select another mode of impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node}

@@ -19,8 +19,8 @@ import (
 const answerTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is how long a watch must stay open to prove that the API server works. The time is necessary because
-	// client-go returns a closed watch if the connection broke before the response.
+	// ProvenAfter is how long a watch must stay open to prove that the API server works. ProvenAfter is necessary
+	// because client-go returns a closed watch if the connection broke before the response.
 	ProvenAfter = time.Second
 	// CatchUp is the time after the start of a watch in which events can still be old. The API server sends all
 	// missed events in one burst, and does not mark the last event.
@@ -29,8 +29,8 @@ const (
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server.
-// The waits are also short, so the agent soon detects that the API server works again.
+// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server. The
+// waits are at most 15 s, so that the agent soon detects that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Traffic has counters for the agent's requests to the API server and for the bytes of the responses. Traffic
-// implements prometheus.Collector for these counters, and is safe for concurrent use.
+// implements prometheus.Collector, and is safe for concurrent use.
 type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }
@@ -58,7 +58,7 @@ func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
 type trafficCounts struct {
 	requests prometheus.Counter
 	failed   prometheus.Counter // requests without a successful response
-	bytes    prometheus.Counter // bytes of the bodies as received; compressed if the API server compresses
+	bytes    prometheus.Counter // received bytes of the bodies; the API server can compress a body
 }
 
 // The method "of" returns the counters of a key. The first call for a key creates its counters.

@@ -26,27 +26,27 @@ import (
 )
 
 const (
-	// flushEvery is the minimum time between two flushes. With this limit, viewers receive each pod at most twice per
-	// second.
+	// flushEvery is the minimum time between two flushes. Because of flushEvery, viewers receive each pod at most twice
+	// per second.
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress. pullsEvery applies if a changed pod
 	// waits for a pull, or if the last query found pulls.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
-	// then find, for example, pulls by other clients of the runtime.
+	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. Without a
+	// waiting pod, a query can still find pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. With this
-	// pause, flushes and queries use at most 2 % of a core.
+	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. The pause
+	// limits flushes and queries to 2 % of a core.
 	restFactor = 50
 	// lingering is how long the Hub still logs changes after the last viewer disconnected. A viewer that reconnects
-	// within this time can resume.
+	// within the time "lingering" can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. With this limit, a blocked viewer keeps at
-	// most maxBatch dropped events of the log in memory.
+	// maxBatch is the maximum number of events that Viewer.Next returns. A blocked viewer keeps at most maxBatch
+	// dropped events of the log in memory.
 	maxBatch = 64
 )
 
@@ -181,7 +181,7 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // isWatched reports whether a viewer is connected, or was connected within the time that the constant "lingering" sets.
-// If no viewer was connected within this time, isWatched drops the log.
+// After the time "lingering" without viewers, isWatched drops the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,7 +30,7 @@ type pullLook struct {
 	next time.Time // earliest time of the next query
 	at   time.Time // time of the last query
 	some bool      // true if the last query found pulls
-	// The field "states" contains the phase of each pod whose image is arriving, by UID, according to the last query.
+	// The field "states" maps the UID of each pod whose image is arriving to the pod's phase at the last query.
 	states map[string]timeline.Phase
 }
 
@@ -55,7 +55,7 @@ func (l *pullLook) look(ctx context.Context) {
 }
 
 // resend sends a pod again if the pod's image began to arrive, or if the download has just completed. No observation
-// reports these two changes.
+// reports when an image begins to arrive or when a download completes.
 func (l *pullLook) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

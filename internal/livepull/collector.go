@@ -94,7 +94,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // any other state is empty: one of several pulls owns an active download
+		} // any other state is empty: several pulls can own an active download
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

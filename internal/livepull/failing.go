@@ -24,7 +24,7 @@ type waitingPull struct {
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload, or of the pod if it has no owner. A workload has the same group on
-// all nodes. Therefore, the cluster has at most as many groups as workloads, even if a workload has many pods.
+// all nodes. The cluster has at most as many groups as workloads, even if a workload has many pods.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {
@@ -72,8 +72,8 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// latestAttempts lists the latest completed attempt of each container if this attempt failed. An attempt in progress
-// does not count. The attempts of a container must be adjacent and in order.
+// latestAttempts lists the latest completed attempt of each container if this attempt failed. latestAttempts ignores
+// attempts in progress. The attempts of a container must be adjacent and in order.
 func latestAttempts(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

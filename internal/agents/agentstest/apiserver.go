@@ -74,7 +74,7 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 }
 
 // Hang makes the server leave some requests without a response until the client gives up, like an API server whose
-// network cannot reach pods. The function "policy" selects these requests.
+// network cannot reach pods. The function "policy" selects the requests without a response.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
