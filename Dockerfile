@@ -6,7 +6,7 @@ COPY . .
 ARG TARGETARCH
 ARG VERSION=unknown
 ARG REVISION=unknown
-# `make build` uses the same flags, so that both builds create the same program.
+# `make build` uses the same flags as this Dockerfile, so that both builds create the same program.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=linux GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /podlapse-agent ./cmd/agent

@@ -101,8 +101,8 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires both
-// permissions.
+// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires the
+// permissions to list and to watch the pods.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -138,8 +138,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// The method "limit" determines whether plain RBAC or node impersonation limits the agent. With impersonation, the API
-// server must refuse every request of this test.
+// The method "limit" determines whether plain RBAC or node impersonation limits the agent. With node impersonation, the
+// API server must refuse every request of the method "limit".
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -269,7 +269,7 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method "clocks" computes the clock skew from the Date headers of the API server's responses to the other tests.
+// The method "clocks" computes the clock skew from the Date headers of the API server's responses in the other tests.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

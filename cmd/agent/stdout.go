@@ -16,7 +16,7 @@ import (
 const readerLooks = 2 * time.Second
 
 // watchReader returns a function that repeatedly checks whether the output has a reader. The function returns an error
-// if the reader is gone, and nil when ctx is done. Without this check, the agent would discover a missing reader only
+// if the reader is gone, and nil when ctx is done. Without watchReader, the agent would discover a missing reader only
 // when it writes the next record, possibly hours later. The check works only for pipes, sockets and terminals, because
 // other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// labels is the label selector for the pods of agents. The manifests set these labels.
+// labels is the label selector for the pods of agents. The manifests set both labels on the pods of agents.
 const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agent"
 
 // defaultPort is the port of an agent whose pod specifies no port.

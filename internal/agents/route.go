@@ -67,9 +67,9 @@ func Plain(err error) error {
 	return err
 }
 
-// route is the connection to one agent. The first request chooses between the API server's proxy and a
-// port-forward. Later requests use the chosen way. If the chosen way fails, the route chooses again. A route
-// is safe for concurrent use.
+// route is the connection to one agent. The first request chooses between the API server's proxy and a port-forward.
+// Later requests to the agent use the chosen way. If the chosen way fails, the route chooses again. A route is safe for
+// concurrent use.
 type route struct {
 	proxy   http.RoundTripper // transport to the API server, with the kubeconfig's credentials
 	prefix  string            // path of the proxy, before the agent's own path

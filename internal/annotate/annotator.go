@@ -26,8 +26,8 @@ const (
 	// refusedRetry is the wait before a retry after the API server has refused an annotation. The agent must retry even
 	// if the pod does not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the wait after a change of a timeline. All changes of a pod during this wait cause only one
-	// write attempt. A starting pod changes often, but completes only once.
+	// changesWithin is the wait after a change of a timeline. All changes of a pod within the time changesWithin cause
+	// only one write attempt. A starting pod changes often, but completes only once.
 	changesWithin = 250 * time.Millisecond
 )
 
@@ -42,8 +42,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Annotator writes annotations. New starts the goroutines of the Annotator. Run stops these goroutines before Run
-// returns.
+// Annotator writes annotations. New starts the goroutines of the Annotator. Run stops the goroutines of the Annotator
+// before it returns.
 type Annotator struct {
 	config  Config
 	metrics metrics

@@ -27,7 +27,7 @@ type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the pod's object that contains the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
-	// owned holds the annotations that this manager wrote before. Every request must repeat these annotations,
+	// owned holds the annotations that this manager wrote before. Every request must repeat the annotations in "owned",
 	// because server-side apply removes fields that the manager no longer sends.
 	owned map[string]string
 }

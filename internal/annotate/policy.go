@@ -15,8 +15,8 @@ import (
 // component annotate limits the permission to patch pods. The agent writes annotations only after the policy refused a
 // test request, because a refusal proves that the policy exists.
 const (
-	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
-	// only in a dry run.
+	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests the annotation
+	// Forbidden only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
 	// provenFor is the time after a refusal in which the agent assumes that the policy still exists. After provenFor,
 	// the agent tests the policy again, because an administrator can remove the policy.

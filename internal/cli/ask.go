@@ -104,7 +104,7 @@ func (a agentQuery) noteFailed(failed []error) {
 }
 
 // The type "omitted" is the note that a list does not contain all pods. Unlike the other errors in the list of failed
-// agents, this note is not the error of an agent.
+// agents, "omitted" is not the error of an agent.
 type omitted struct{ pods int }
 
 // Error implements error.
@@ -124,8 +124,8 @@ func (a agentQuery) noteFallback() {
 	}
 }
 
-// With --node, ofAgents queries only the agent of that node. Without --node, ofAgents queries all agents. ofAgents
-// returns the answers, and the errors of the agents that did not answer. If no agent answers, ofAgents fails.
+// With --node, ofAgents queries only the agent of the selected node. Without --node, ofAgents queries all agents.
+// ofAgents returns the answers, and the errors of the agents that did not answer. If no agent answers, ofAgents fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)

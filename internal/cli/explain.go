@@ -121,8 +121,8 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return code
 }
 
-// printStartUps prints the waterfall of each named pod. For other resources with several pods, printStartUps prints a
-// list, and then the waterfall of the slowest start-up.
+// printStartUps prints the waterfall of each named pod. If a resource is not a pod and there are several start-ups,
+// printStartUps prints a list, and then the waterfall of the slowest start-up.
 func (a agentQuery) printStartUps(
 	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
 ) int {

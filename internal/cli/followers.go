@@ -105,7 +105,7 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 // agents, the method "follow" closes all streams, and then the method "show" polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
-	for _, name := range f.board.Agents() { // this list includes agents whose streams have ended
+	for _, name := range f.board.Agents() { // the board also lists agents whose streams have ended
 		gone[name] = true
 	}
 	f.polling.agents = nil

@@ -99,7 +99,7 @@ func slowestOf(records []api.Record) api.Record {
 	return slices.MinFunc(records, longestFirst)
 }
 
-// latestRevisions returns the names of the revisions in the records, the revision with the youngest pod first.
+// latestRevisions returns the names of the revisions in the records. The revision with the youngest pod is first.
 func latestRevisions(records []api.Record) []string {
 	latest := map[string]api.Instant{}
 	var names []string

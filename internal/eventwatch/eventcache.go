@@ -26,7 +26,7 @@ const (
 )
 
 // involved identifies the pod of an Event. All fields must match, because access control protects only the namespace of
-// an Event. A client that can write Events in a namespace chooses all other fields of these Events.
+// an Event. A client that can write Events in a namespace chooses all fields of these Events except the namespace.
 type involved struct{ namespace, name, uid string }
 
 // involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server

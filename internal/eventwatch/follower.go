@@ -19,7 +19,7 @@ type follower struct {
 	// drop a signal when the channel is full.
 	changed chan struct{}
 
-	// Guarded by the lock of Source.
+	// The lock of Source guards the fields from "pods" to "yielding".
 	pods     []*request         // the pods that share the watch
 	cancel   context.CancelFunc // ends the lease; nil while the watch has no slot
 	openedAt time.Time          // time by the agent's clock; zero while the watch is not open

@@ -35,9 +35,9 @@ const (
 	maxSampleAge = 4 * time.Minute
 )
 
-// A sample is a list with a field selector for the name of one Event. To answer a list with this field selector, etcd
-// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not exist.
-// The namespace sampleNamespace exists in every cluster.
+// A sample is a list with a field selector for the name of one Event. To answer a list with sampleSelector, etcd reads
+// only one key, even if the namespace contains many Events. The Event that sampleSelector names does not exist. The
+// namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"

@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// further pods wait. In other namespaces, if more than maxAlone pods are requested, all these pods share one watch.
-	// Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the watch does
-	// not select.
+	// all further pods wait for a watch. If more than maxAlone pods of any other namespace are requested, all requested
+	// pods of the namespace share one watch. Each watch is expensive: the API server decodes every new Event of the
+	// namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
@@ -59,7 +59,7 @@ func (s *Source) stopShared(f *follower) {
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
+// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge after join.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f

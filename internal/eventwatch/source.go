@@ -47,7 +47,7 @@ type Config struct {
 }
 
 // Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If more than
-// maxAlone pods of a namespace are requested, Source opens one shared watch for these pods instead.
+// maxAlone pods of a namespace are requested, Source opens one shared watch for these pods.
 //
 // At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases
 // its slot after a lease and goes to the end of the queue. No Event is lost, because the next watch begins at the
@@ -113,8 +113,8 @@ func New(config Config) *Source {
 	return s
 }
 
-// Run opens the requested watches until ctx is done. Run then waits until all watches are closed, and returns nil.
-// The caller can call Run only once.
+// Run opens the requested watches until ctx is done. When ctx is done, Run waits until all watches are closed, and
+// returns nil. The caller can call Run only once.
 func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()

@@ -245,9 +245,9 @@ func (s *Source) awaits(p *request) bool {
 }
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
-// the revision. If history is true, no earlier Event is missing. The method returns the new position. The second result
-// is false if the pod's position expired. After the position expired, the agent does not know since when it has
-// received all Events of the pod.
+// the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
+// The second result is false if the pod's position expired. After the position expired, the agent does not know since
+// when it has received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

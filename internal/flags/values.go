@@ -16,7 +16,7 @@ func Text(target *string) func(string) error {
 	}
 }
 
-// Values of a switch. The help, the completion and the default use these values.
+// Values of a switch. The help, the completion and the default of a switch use "on" and "off".
 const (
 	on  = "on"
 	off = "off"

@@ -34,7 +34,7 @@ const (
 // becomes one line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
-// TimelineLines returns the record of a start-up. The API returns the same record.
+// TimelineLines returns the record of a start-up. The API returns the same record for a start-up.
 func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{api.NewRecord(t)} }
 
 // TerminationLines returns the record of a deleted pod. TerminationLines returns no record if the agent did not
@@ -108,9 +108,9 @@ func (w *Writer) OfferNodeStartUp(r api.NodeStartUpRecord) {
 	_ = w.queue.Offer(item{node: &r}) // the queue counts a dropped record
 }
 
-// Run writes records until ctx is done. Run then continues for at most drainTime to write queued records. If a write
-// fails, Run returns the error immediately, because no line can follow an incomplete line. Run does not interrupt a
-// blocked write, so the caller needs its own deadline.
+// Run writes records until ctx is done. When ctx is done, Run continues for at most drainTime to write queued records.
+// If a write fails, Run returns the error immediately, because no line can follow an incomplete line. Run does not
+// interrupt a blocked write, so the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
 	err := w.queue.Run(ctx, func(_ context.Context, i item) error { return w.write(i) }, func() {})
 	if err != nil {

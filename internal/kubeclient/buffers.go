@@ -6,13 +6,13 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is the maximum number of unread bytes of one response. If a response has this number of unread bytes, the
+// maxBuffered is the maximum number of unread bytes of one response. If a response has maxBuffered unread bytes, the
 // API server stops sending until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132
 // MiB.
 const maxBuffered = 256 << 10
 
 // boundBuffers finds the HTTP transport inside a RoundTripper, and sets the buffer size of the transport before the
-// first request. boundBuffers returns the same RoundTripper.
+// first request. boundBuffers returns the given RoundTripper.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {

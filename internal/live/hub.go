@@ -1,9 +1,9 @@
-// Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once,
-// and keeps only the last change of each pod in a log. Each viewer has a position in this log. A slow viewer has no
-// queue, and skips changes that newer changes have replaced. Without viewers, the package computes nothing.
+// Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once, and
+// keeps only the last change of each pod in a log. Each viewer has a position in the log. A slow viewer has no queue,
+// and skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
-// Reconcile's goroutine records the changes. The goroutine of Hub.Run fetches and encodes the changed timelines.
-// Viewers read from their own goroutines.
+// The goroutine of package reconcile records the changes. The goroutine of Hub.Run fetches and encodes the changed
+// timelines. Viewers read from their own goroutines.
 package live
 
 import (
@@ -53,7 +53,7 @@ const (
 // Config configures a Hub.
 type Config struct {
 	// The function Some returns the timelines of the given pods, except for pods that no longer exist. The goroutine of
-	// Run calls this function.
+	// Run calls the function Some.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Pulls returns the pulls in progress. The goroutine of Run calls Pulls.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
@@ -146,7 +146,8 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 // Refused counts a viewer that the API's stream handler refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event. The second result is true only if the log contains all later events.
+// position parses the ID of an event. The second result is true only if the log contains all events that are newer than
+// the ID.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)

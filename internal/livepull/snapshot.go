@@ -51,16 +51,16 @@ type requestedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. Without this tolerance, a retry at the right time could look too early.
+// failure, by at most againSlack. Without againSlack, a retry at the right time could look too early.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real request,
 // by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns a lower bound: no pull that is in progress now started before this time. If no pull is in
-// progress, Since returns the zero time. Downloads must include all pulls that the runtime started after this time,
-// even pulls that currently receive no content.
+// Since returns a lower bound: no pull that is in progress now started before the returned time. If no pull is in
+// progress, Since returns the zero time. Downloads must include all pulls that the runtime started after the returned
+// time, even pulls that currently receive no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -94,9 +94,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - If the pulls that match the download request different images, Records omits the download, because the right pull
 //     is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If
-//     several pulls or
-//     another starting pod can own this download, Records omits the download.
+//   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If a download
+//     with an unknown repository can belong to several pulls or to another starting pod, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assigned() {

@@ -71,9 +71,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// comparePriority orders pods with the same add-on name. The first pod in this order gets the add-on's name. Pods in
-// Kubernetes' own namespace come first, then pods with a controller, then older pods. Older pods come first because
-// users can choose the labels of a new pod, but not its creation time.
+// comparePriority orders pods with the same add-on name. The first pod in the order of comparePriority gets the
+// add-on's name. Pods in Kubernetes' own namespace come first, then pods with a controller, then older pods. Older pods
+// come first because users can choose the labels of a new pod, but not its creation time.
 func (p addonPod) comparePriority(o addonPod) int {
 	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
 		cmp.Compare(p.namespace, o.namespace))

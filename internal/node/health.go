@@ -162,7 +162,7 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
 
-// Latest holds the latest Health. The zero value holds an unknown Health. Latest is safe for concurrent use.
+// Latest holds the latest Health. The zero Latest holds an unknown Health. Latest is safe for concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
 // See replaces the latest Health with the Health of a Node object. See ignores the time of the request.

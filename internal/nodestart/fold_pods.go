@@ -121,8 +121,8 @@ func (f *fold) otherTaints() bool {
 }
 
 // takesPodsUntil returns the latest time at which certainly no start-up taint kept the first workload pod from the
-// node. The result is false if this time is not before the binding of the pod. A taint that still existed after the
-// binding did not keep the pod from the node.
+// node. The result is false if the latest known time is not before the binding of the pod. A taint that still existed
+// after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false
@@ -176,7 +176,7 @@ func isProbe(p timeline.Phase) bool {
 }
 
 // untilThrough ends the current phase like the method "until". While a pod of one of the named DaemonSets starts, the
-// pod's phases replace the given phase. If several pods are possible, the given phase stays.
+// pod's phases replace the given phase. If several pods are possible, untilThrough does not replace the given phase.
 func (f *fold) untilThrough(end known, span Span, names []string) {
 	pod, ok := f.daemonSetPod(names)
 	if !ok {
