@@ -194,7 +194,7 @@ func same[A any](a A) A { return a }
 func EncodeLine(value any) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // keeps image references and messages readable
+	encoder.SetEscapeHTML(false) // without HTML escapes, image references and messages stay readable
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}

@@ -93,8 +93,8 @@ type DaemonSetPodRecord struct {
 	Verdict    string         `json:"verdict"`
 }
 
-// FirstWorkloadRecord is the workload pod that was ready first. If no workload pod is ready yet, it is the pod that was
-// bound to the node first.
+// FirstWorkloadRecord is the workload pod that was ready first. If no workload pod is ready yet, FirstWorkloadRecord is
+// the pod that was bound to the node first.
 type FirstWorkloadRecord struct {
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`

@@ -94,8 +94,8 @@ type PhaseRecord struct {
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord holds one share for each resource. During this share of the phase, tasks on the node waited for the
-// resource. Each share is from 0 to 1, rounded to a thousandth.
+// PressureRecord holds one share for each resource. The share is the part of the phase in which tasks on the node
+// waited for the resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -115,7 +115,7 @@ type ProbeRecord struct {
 
 // PullRecord is one attempt to pull one container's image.
 //
-// Pulls for ephemeral containers are not part of the start-up. The records of these pulls come last in the list.
+// Pulls for ephemeral containers are not part of the start-up, and their records come last in the list.
 type PullRecord struct {
 	Container string                 `json:"container"`
 	Kind      timeline.ContainerKind `json:"kind,omitempty"` // kind of the container
@@ -141,7 +141,7 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
-	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
+	// Lazy is true if a snapshotter mounted layers from the registry. The content of a mounted layer arrives while the
 	// container runs.
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
@@ -149,8 +149,8 @@ type PullRecord struct {
 	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
 	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. The other pull
-	// can be a pull of the same image.
+	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. BlockedBy can
+	// be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.

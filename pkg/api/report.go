@@ -3,7 +3,7 @@ package api
 import "github.com/podlapse/podlapse/pkg/timeline"
 
 // ReportRecord is one page of a node's sums for the report about the fleet. The sums cover the start-ups that ended
-// since a full hour, and the start-ups in progress.
+// between Since and At, and the start-ups in progress.
 type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
@@ -39,14 +39,15 @@ type ReportItem struct {
 	// Other is true if the item combines all items of its kind that exceed the agent's limits. The item has no
 	// namespace and no name.
 	Other bool `json:"other,omitempty"`
-	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of
-	// start-ups among them that did not succeed: the pod failed or was deleted, or the agent gave up.
+	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
+	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up.
 	StartUps   int `json:"start_ups"`
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`
 	// Total is the total duration of the workload's start-ups, including the time so far of start-ups in progress.
 	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed.
-	// These start-ups lack later phases, so they are not suitable for comparisons. Causes divides both values by cause.
+	// A start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes divides Total and
+	// Unfinished by cause.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`
 	Causes     []CauseTotals `json:"causes"`

@@ -24,7 +24,7 @@ func (s Seconds) String() string { return string(s.text()) }
 func (s Seconds) text() []byte {
 	text, n := make([]byte, 0, len("-9223372036.854775808")), uint64(s)
 	if s < 0 {
-		text, n = append(text, '-'), -n // two's complement; also correct for the smallest int64
+		text, n = append(text, '-'), -n // two's complement, so the result is correct even for the smallest int64
 	}
 	text = strconv.AppendUint(text, n/nanosPerSecond, 10)
 	fraction := n % nanosPerSecond
@@ -32,7 +32,7 @@ func (s Seconds) text() []byte {
 		return text
 	}
 	end := len(text)
-	// Always ten digits; the next line replaces the leading 1 with the decimal point.
+	// AppendUint adds ten digits here; the next line replaces the leading 1 with the decimal point.
 	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10)
 	text[end] = '.'
 	return bytes.TrimRight(text, "0")

@@ -38,14 +38,15 @@ const MaxRegistryTotals = 100
 // RegistryTotals contains the totals of the pulls from one registry.
 type RegistryTotals struct {
 	Registry string `json:"registry"`
-	// Pulls is the number of timed pulls that downloaded content. Length and Durations cover only these pulls.
+	// Pulls is the number of timed pulls that downloaded content. Length and Durations cover only the pulls that Pulls
+	// counts.
 	Pulls     int              `json:"pulls"`
 	Length    Seconds          `json:"seconds"`
 	Durations []DurationBucket `json:"durations"` // sorted by Bucket
 	Bytes     int64            `json:"bytes"`
 	Unpack    Seconds          `json:"unpack_seconds"`
-	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. The other totals do not all
-	// cover the same pulls, because the bytes of some pulls are unknown.
+	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. The totals outside Sized do
+	// not all cover the same pulls, because the bytes of some pulls are unknown.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"`
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets an end of the window.

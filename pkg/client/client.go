@@ -31,7 +31,7 @@ type Client struct {
 	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
 	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.
 	Server string
-	Token  string       // sent as a bearer token, as an alternative to a password; empty for none
+	Token  string       // bearer token, as an alternative to a password; empty without a token
 	HTTP   *http.Client // nil for http.DefaultClient; Follow requires a client without Timeout
 }
 

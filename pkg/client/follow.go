@@ -135,7 +135,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// causeOf returns errSilent if the silence limit closed the connection. In all other cases, causeOf returns err.
+// causeOf returns errSilent if the silence limit closed the connection, and returns err in all other cases.
 func causeOf(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent

@@ -132,8 +132,8 @@ func Allowed(method string) (Call, bool) {
 	return Call{r}, ok
 }
 
-// Request checks an encoded request and returns a new encoding with only the checked fields. So the runtime never
-// receives a field that the agent does not know, even if a newer runtime knows the field.
+// Request checks an encoded request and returns a new encoding with only the checked fields. The runtime never receives
+// a field that the agent does not know, even if a newer runtime knows the field.
 func (c Call) Request(data []byte) ([]byte, error) {
 	request := c.rule.request.ProtoReflect().New().Interface()
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {

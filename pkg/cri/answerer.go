@@ -158,8 +158,8 @@ func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.Run
 	return together(ctx, queries...)
 }
 
-// containerStatus returns the status of a container, or nil if the runtime has removed the container. The start of a
-// running container and the exit of an exited container never change, so containerStatus queries each of them only
+// containerStatus returns the status of a container, or nil if the runtime has removed the container. The start time of
+// a running container and the exit of an exited container never change, so containerStatus queries these facts only
 // once. The argument "listed" contains the current state of the container.
 func (a *answerer) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
@@ -179,7 +179,7 @@ func (a *answerer) containerStatus(
 	}
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED:
-		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // without the large fields
+		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the cache omits the large fields
 			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
 			ExitCode: state.GetExitCode(),
 		})
@@ -187,8 +187,8 @@ func (a *answerer) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil. The answer then
-// omits an optional part, and the agent does not retry the request.
+// ifBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil, the
+// answer omits an optional part, and the agent does not retry the request.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

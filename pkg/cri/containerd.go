@@ -45,8 +45,8 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	return s
 }
 
-// The method "all" returns one entry for each kind of store. The entry "sandboxes" is the store with the times of
-// sandboxes. The runtime's version decides which store this is.
+// The method "all" returns one entry for each kind of store. The entry "sandboxes" is either the sandbox store or the
+// container store. The runtime's version decides which store contains the times of sandboxes.
 func (s *storeSet) all() []*degradable {
 	ofSandboxes := &s.sandboxes
 	if s.containers.on() || s.containers.refused.Load() {
@@ -91,8 +91,8 @@ const podSandboxer = "podsandbox"
 // containerd ≥ 2.0 (internal/cri/server/sandbox_run.go) sets the store's created_at before the network setup.
 // containerd sets CRI's created_at after the network setup, when it creates the sandbox container. containerd sets
 // updated_at last, immediately after the start of the sandbox container. Only a change of the pod's resources changes
-// updated_at again. So stampSandbox uses only the first observed updated_at, and ignores an updated_at later than the
-// first container.
+// updated_at again. stampSandbox uses only the first observed updated_at, and ignores this time if it is later than the
+// creation of the first container.
 func (a *answerer) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The CRI plugin of containerd sets this label on each of its containers. For the container of a sandbox, the value is
-// kindSandbox (containerd 1.7: pkg/cri/server/helpers.go).
+// The CRI plugin of containerd sets the label kindLabel on each of its containers. For the container of a sandbox, the
+// value is kindSandbox (containerd 1.7: pkg/cri/server/helpers.go).
 const (
 	kindLabel   = "io.cri-containerd.kind"
 	kindSandbox = "sandbox"
@@ -32,8 +32,8 @@ func storesSandboxContainers(version string) bool {
 //
 // containerd 1.7 (pkg/cri/server/sandbox_run.go) pulls the sandbox image if the image is absent, and then creates the
 // record. containerd updates the record before the network setup and immediately after it, and never again. CRI lists a
-// sandbox only after its start. So updated_at of a ready sandbox is the end of the network setup, with two exceptions:
-//   - A sandbox with a user namespace gets its network later, and containerd then does not update the record.
+// sandbox only after its start. The updated_at of a ready sandbox is the end of the network setup, with two exceptions:
+//   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. The two times are
 //     also equal in an experimental mode of containerd 1.7 with another order of steps (ENABLE_CRI_SANDBOXES).
 //

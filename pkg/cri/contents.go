@@ -117,7 +117,7 @@ func (c catalog) describe(ctx context.Context, manifest digest.Digest, d documen
 	found.complete = true
 	diffIDs, err := parseDiffIDs(data)
 	if err != nil {
-		return found, nil // for example, an artifact that is not an image
+		return found, nil // the manifest can belong to an artifact that is not an image
 	}
 	for i, chainID := range d.chainIDs(diffIDs) {
 		if i < len(found.layers) {

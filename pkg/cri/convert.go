@@ -88,7 +88,7 @@ func attempt(container *runtimeapi.Container) int {
 	return n
 }
 
-// convertImage converts CRI's response. The response is nil if the image is not on the node.
+// convertImage converts CRI's description of an image. The argument "image" is nil if the image is not on the node.
 func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	if image == nil {
 		return timeline.Image{Ref: ref}

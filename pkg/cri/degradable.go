@@ -36,14 +36,14 @@ func (d *degradable) disable() {
 }
 
 // forgive returns err only if the runtime did not respond. An error in a response means that the store does not contain
-// the object, has an internal error, or is missing. For an error in a response, forgive returns nil, so the answer only
-// lacks details. forgive disables a missing store.
+// the object, has an internal error, or is missing. If the error is in a response, forgive returns nil, and the agent's
+// answer only lacks details. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing disables the store and returns nil if err says that the store is missing. For every other error,
-// unlessMissing returns err.
+// unlessMissing disables the store and returns nil if err says that the store is missing, and returns err for every
+// other error.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

@@ -14,7 +14,7 @@ import (
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one query and
 // its answer. If no runtime is connected, or if the runtime does not report downloads, the answer and the error are
-// nil. CRI-O is an example of such a runtime. An error means that the runtime did not respond.
+// nil. For example, CRI-O does not report downloads. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
 	if session == nil || !session.answerer.stores.content.on() {

@@ -14,8 +14,8 @@ import (
 
 // The method "look" assigns each blob that containerd is downloading to the manifests that name the blob. If the
 // argument "since" is not zero, the method also adds each image with a pull that began after this time and is still in
-// progress. The result also includes such an image while containerd is downloading none of its blobs. Callers must not
-// call the method concurrently.
+// progress. A pull can be in progress while containerd is downloading none of the image's blobs. Callers must not call
+// the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -15,8 +15,8 @@ import (
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	// The field "arrived" contains the arrival times of complete blobs, for images whose download continues. The next
-	// query needs these times.
+	// The field "arrived" contains the arrival times of complete blobs, for images whose download continues. Later
+	// queries reuse the arrival times.
 	arrived map[digest.Digest]time.Time
 	// The field "snapshotters" maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount
-// that many layers.
+// maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount an
+// image with maxEntries layers.
 const maxEntries = 1024
 
 // entries is an array of at most maxEntries elements. The limit bounds the size of a parsed array, because two bytes of

@@ -63,8 +63,8 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 	return running
 }
 
-// parseRefKey parses the name of a pull's ingest. The form is layer-sha256:…, or layer-NAME@sha256:… for a
-// descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
+// parseRefKey parses the name of a pull's ingest. The name of the ingest has the form layer-sha256:…, or
+// layer-NAME@sha256:… for a descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
 func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	kind, key, ok := strings.Cut(ref, "-")
 	if at := strings.LastIndexByte(key, '@'); at >= 0 {
@@ -86,7 +86,7 @@ type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
-	begun      []listedManifest // other manifests with a pull that began after "since"
+	begun      []listedManifest // manifests with layer labels, a pull that began after "since", and no blob in download
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
 }
 

@@ -7,9 +7,9 @@ import "slices"
 // eStargz images (pkg/label, StargzLayer).
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
-// dataLabels are annotations of layers that lazy snapshotters can mount. These labels do not prove that a snapshotter
-// mounted the layer: containerd also copies the labels to the snapshot of a downloaded layer. The labels come from
-// nydus (pkg/label, NydusDataLayer), and from overlaybd with its variant for OCI layers (pkg/label,
+// dataLabels are annotations of layers that lazy snapshotters can mount. The labels alone do not prove that a
+// snapshotter mounted the layer: containerd also copies the labels to the snapshot of a downloaded layer. The labels
+// come from nydus (pkg/label, NydusDataLayer), and from overlaybd with its variant for OCI layers (pkg/label,
 // OverlayBDBlobDigest, TurboOCIDigest).
 var dataLabels = []string{
 	"containerd.io/snapshot/nydus-blob",

@@ -17,7 +17,7 @@ const (
 	giveUpAfter = 30 * time.Second
 )
 
-// openRequest is the open request about one pod. The mutex of pending protects openRequest.
+// openRequest is the open request about one pod. The mutex of the type "pending" protects openRequest.
 type openRequest struct {
 	// The field "request" is empty while a worker runs the request. If a caller repeats the request in the meantime,
 	// the field "request" contains the repeated request.

@@ -16,7 +16,7 @@ type platform struct {
 }
 
 // forPlatform returns the manifests that containerd might have chosen from an index, the most likely manifest first.
-// Manifests for this machine come first, in containerd's order. Manifests without a platform follow.
+// Manifests for this machine come first, in containerd's order, and manifests without a platform come second.
 func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
 	var fit, unnamed []descriptor
 	for _, m := range d.Manifests {

@@ -13,8 +13,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule permits only the requests that the agent sends to a method. Without this restriction, an attacker who controls
-// the agent could read the environment of containers (verbose), or files in the images of other tenants.
+// rule permits only the requests that the agent sends to a method. Without rules, an attacker who controls the agent
+// could read the environment of containers (verbose), or files in the images of other tenants.
 type rule struct {
 	request proto.Message
 	fields  []string                   // fields that a request can set; nested fields include their path

@@ -64,8 +64,8 @@ func (s *session) detail() string {
 
 func (s *session) close() { s.client.close() }
 
-// serve answers requests until ctx ends, the connection breaks, or a request for the runtime's version fails. serve
-// returns the reason.
+// serve answers requests until ctx ends, the connection breaks, or a request for the runtime's version fails. The
+// returned error is the reason why serve ended.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
