@@ -24,14 +24,14 @@ import (
 const (
 	attacksAtOnce = 2  // number of attacks that run at the same time
 	roundsAtMost  = 20 // maximum number of rounds in one block
-	// An attack continues for at least this many rounds, because some attacks change objects that earlier rounds
-	// created.
+	// roundsAtLeast is the minimum number of rounds of an attack, because some attacks change objects that earlier
+	// rounds created.
 	roundsAtLeast = 3
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. No real object or pull has such a name, so the
-// agent must not report an invented name for any other tenant's pod.
+// invention is part of every name that the tenant invents in Events. If the agent's report about another tenant's pod
+// contains an invented name, the report is wrong.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.

@@ -28,8 +28,9 @@ type startUp struct {
 // are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's error
 // bounds, and the tenant's real load.
 //
-// Two kinds of phases are compared only with the independent logs. The first kind is a phase that is long only during
-// the attack, such as the phase "sandbox" on a busy machine. The second kind is the kubelet's wait before a retry.
+// If a phase is long only during the attack, such as the phase "sandbox" on a busy machine, judgeCounterparts compares
+// the phase only with the independent logs. For the kubelet's wait before a retry, judgeCounterparts also uses only the
+// independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -63,7 +64,7 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	// in this block, the other pull ended too soon to delay the pod's pull
+	// in this block, the blocking pull ended too soon to delay the pod's own pull
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
 		first.blockers, second.blockers = nil, nil
 	}
@@ -89,7 +90,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // such a phase is compared only with the independent logs
+		case endsWithAttempt(phase): // if a phase ends with a retry, only the independent logs are compared
 		case length > longest+limit || length < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
@@ -101,7 +102,8 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 
 // differenceInTruth returns the difference between a real wait during the attack and the same wait without the attack,
 // according to the independent logs. A wait in the pull queue ends when the blocking pull ends. A wait for a missing
-// object ends when the kubelet retries. For other causes, differenceInTruth returns 0.
+// object ends when the kubelet retries. If the cause is neither blame.PullQueue nor blame.Config, differenceInTruth
+// returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

@@ -23,11 +23,11 @@ const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples for each scrape
-	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
-	// depends on the load of the machine.
+	// comparedFrom is the shortest duration of a phase that the scenario compares with the counterparts. The duration
+	// of a phase shorter than comparedFrom depends on the load of the machine.
 	comparedFrom = time.Second
-	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows a difference of
-	// this length. The comparison with the independent logs does not allow this difference.
+	// loadLimit is the difference that the comparison with the counterparts allows, because the tenant's pods and
+	// requests cause real load. The comparison with the independent logs does not allow a difference because of load.
 	loadLimit = time.Second
 )
 

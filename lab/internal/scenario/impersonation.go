@@ -35,8 +35,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The Node authorizer allows a node to read the Secrets of its pods. If the API server refuses the Secret, the
-	// reason is therefore the impersonation rules.
+	// The Node authorizer allows a node to read the Secrets of its pods. If the API server refuses the agent's request
+	// for the Secret, only the impersonation rules can be the reason.
 	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
@@ -197,8 +197,8 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// The ClusterRole system:discovery allows every account to read /api/* of the API server. This ClusterRole must
-		// not give access to the agent's API.
+		// The ClusterRole system:discovery allows every account to read /api/* of the API server. The ClusterRole
+		// system:discovery must not give access to the agent's API.
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},

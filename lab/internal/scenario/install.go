@@ -24,8 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// In the scenario "install", the API server validates every way to install the agent. For some of these ways, the
-// scenario compares the permissions that the agent has with the permissions that the agent uses.
+// In the scenario "install", the API server validates every way to install the agent. For some ways to install the
+// agent, the scenario compares the permissions that the agent has with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -114,9 +114,9 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	return out.String(), failures.String(), err
 }
 
-// There are several ways to install the agent. For each way, judgeManifests applies the objects in a dry run, while the
-// agent is not installed. The API server refuses unknown fields and values of the wrong type. For kinds outside
-// Kubernetes, the scenario installs the real definitions.
+// judgeManifests applies the manifests of each installation method in a dry run, while the agent is not installed. The
+// API server refuses unknown fields and values of the wrong type. For kinds that Kubernetes itself does not define,
+// judgeManifests installs the real CustomResourceDefinitions.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {
@@ -215,8 +215,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
-	// The function in the field "more" makes the agent use all its permissions. If the pod's start-up is sufficient,
-	// the field is nil.
+	// The function in the field "more" makes the agent use all its permissions. The field is nil if the start-up of the
+	// pod alone makes the agent use all its permissions.
 	more func(context.Context) error
 }
 
@@ -281,8 +281,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods. Because of this pod, only the impersonation rules can be the reason why the API server refuses the agent's
-// request for the Secret.
+// pods. The pod gives the node access to the Secret. If the API server refuses the agent's request for the Secret, only
+// the impersonation rules can be the reason.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}

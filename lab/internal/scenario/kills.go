@@ -21,7 +21,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 		kills[i] = kill{after: 300*time.Millisecond + upTo(4700*time.Millisecond), down: upTo(100 * time.Millisecond)}
 		switch random.IntN(10) {
 		case 0, 1, 2:
-			kills[i].after = upTo(300 * time.Millisecond) // the kill interrupts the start, like in a crash loop
+			kills[i].after = upTo(300 * time.Millisecond) // the kill interrupts the start, as in a crash loop
 		case 3:
 			kills[i].down = upTo(2 * time.Second)
 		}

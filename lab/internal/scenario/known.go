@@ -106,22 +106,23 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 // own log contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay
 // ends the phase, the injector's log contains the time of the end:
 //
-//   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
-//     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
-//     back-off.
-//   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits after its
-//     last log line. The runtime's timestamp of the start lies between the request and the start of the plugin.
-//   - pull and unpack together (unpack is the part after the last byte): from the request for the image until
-//     the image is complete.
-//     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
-//     duration from its call.
-//   - init_run: from the time when the container runs until the process's last log line. The runtime's timestamp for
-//     the start of the container is between the request and the response. The first log line can be earlier or later
-//     than the runtime's timestamp.
-//   - post_start_hook: from the time when the container runs until the hook's last log line.
-//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. The kubelet
-//     learns the result about ten milliseconds after the probe's success. The API server learns the result from the
-//     kubelet. The kubelet logs the time when the kubelet learns the result of a readiness probe.
+//   - The phase "volumes", or "pod_config" while a Secret is missing, lasts from the kubelet's pickup of the pod until
+//     the kubelet requests a sandbox. The phase "pod_config" does not end with the creation of the Secret: the kubelet
+//     finds the Secret at its next attempt, after a back-off.
+//   - The phase "network" lasts from the request for a sandbox until the plugin's last log line. The plugin's process
+//     exits after its last log line. The runtime's timestamp for the start of the phase "network" lies between the
+//     request for a sandbox and the start of the plugin.
+//   - The phases "pull" and "unpack" together last from the request for the image until the image is complete. The
+//     phase "unpack" is the part after the last byte. The runtime's log shows the time when the runtime starts to
+//     process the request. The kubelet measures the duration of a pull from its call to the runtime.
+//   - The phase "init_run" lasts from the time when the container runs until the process's last log line. The runtime's
+//     timestamp for the start of the container is between the request and the response. The first log line can be
+//     earlier or later than the runtime's timestamp.
+//   - The phase "post_start_hook" lasts from the time when the container runs until the hook's last log line.
+//   - The phases "startup_probe" and "readiness_probe" each last from the end of the previous step until the probe logs
+//     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server
+//     learns the probe's result from the kubelet. The kubelet logs the time when the kubelet learns the result of a
+//     readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -171,7 +172,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	return lengths
 }
 
-// mountPhase returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this phase is
+// mountPhase returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, the result is
 // pod_config.
 func (p plan) mountPhase() string {
 	if p.secretAfter > 0 {
@@ -206,8 +207,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. The creation, the binding and the approval each
-// happen between a request and its response. A milestone that the kubelet reports happens after its cause, and before
-// the scenario's watch receives the milestone.
+// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause
+// and before the scenario's watch receives the milestone.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -10,8 +10,8 @@ import (
 )
 
 // The constant "exact" is the largest difference from the truth that the scenarios accept for a phase on the node's
-// clock. The truth itself can be wrong by this much, because logs show the start of a phase some milliseconds late, and
-// the end some milliseconds early.
+// clock. The truth itself can be wrong by up to the value of "exact", because logs show the start of a phase some
+// milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
@@ -37,8 +37,8 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise returns an error if the injected fault did not happen as planned. If the fault happened
-// differently, the agent's result proves nothing.
+// happenedOtherwise returns an error if the injected fault did not happen as planned. Without the planned fault, the
+// agent's result proves nothing.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
@@ -111,8 +111,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds group phases that can contain a part of this phase. An example is the unattributed time in which the
-// runtime did not respond.
+// readPart adds group phases that can contain a part of this phase. For example, the agent reports the time in which
+// the runtime did not respond as unattributed.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -151,15 +151,16 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull, with a duration
-// that is long enough for the phase. Such a report is right on a stack that discards layers after unpacking.
+// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The group phase
+// must be at least as long as the phase. On a stack that discards layers after unpacking, it is right to report only
+// the group phase.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
 // isAccurate reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent
-// log or the component that the agent reads might have been late. Therefore, the allowed difference includes the
-// waiting time of these tasks.
+// log or the component that the agent reads might have been late. The allowed difference includes the waiting time of
+// tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

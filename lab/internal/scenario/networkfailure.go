@@ -11,8 +11,8 @@ import (
 )
 
 // networkFailure makes the network plugin fail until the kubelet has tried at least once to create the sandbox.
-// Containerd does not keep data about a failed sandbox. An agent that reads only containerd's data would therefore name
-// the volumes as the cause.
+// Containerd does not keep data about a failed sandbox. An agent that reads only containerd's data would name the
+// volumes as the cause.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second

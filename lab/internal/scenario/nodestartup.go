@@ -25,15 +25,15 @@ const (
 	startUpPod     = "web"
 
 	beforeRuntime = 3 * time.Second  // from the boot until containerd starts
-	beforeKubelet = 4 * time.Second  // from then until the kubelet starts
-	beforeNetwork = 22 * time.Second // from then until the network is configured: two reports of the kubelet
+	beforeKubelet = 4 * time.Second  // from the start of containerd until the kubelet starts
+	beforeNetwork = 22 * time.Second // from the kubelet's start until the network is configured: two status reports
 	beforeTaint   = 6 * time.Second  // from the ready node until the taint is removed
 	startUpReady  = 2 * time.Second  // from the start of the workload's container until it is ready
 	startUpLayer  = 16 << 20         // bytes of the DaemonSet's image
 	startUpRate   = 2 << 20          // bytes per second, so that the pull needs 8 s
 
-	planeLimit = time.Second            // for instants with the control plane's timestamps, and for the boot time
-	ownLimit   = 100 * time.Millisecond // for instants with the node's own timestamps
+	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
+	ownLimit   = 100 * time.Millisecond // largest accepted difference for the node's own timestamps
 )
 
 // nodeBoot holds the true instants of the boot.
@@ -41,7 +41,7 @@ type nodeBoot struct {
 	*bench.Bench
 	verdict *Verdict
 
-	records int // records about the node that earlier agents printed
+	records int // number of the node's records that earlier agents printed
 
 	booted, kubelet, registered, ready, network time.Time
 	taint                                       bench.Span // the request that removed the taint
@@ -50,8 +50,8 @@ type nodeBoot struct {
 }
 
 // nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
-// network plugin with a DaemonSet whose image is slow. Then it removes a start-up taint. The agent must report each
-// delay in the right phase. A pod that was created before the node waits for all of them.
+// network plugin with a DaemonSet whose image is slow. Then nodeStartUp removes a start-up taint. The agent must report
+// each delay in the right phase. One pod is created before the node, so this pod waits for every part of the start-up.
 func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -243,7 +243,7 @@ func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	truths := map[string]bench.Span{
 		"booted":          {StartAt: n.booted, EndAt: n.booted},
 		"registered":      {StartAt: n.registered.Add(-late), EndAt: n.registered},
-		"kubelet_started": {StartAt: n.kubelet.Add(-late), EndAt: n.kubelet}, // the log names the Event, not the start
+		"kubelet_started": {StartAt: n.kubelet.Add(-late), EndAt: n.kubelet}, // the log has only the Event's time
 		"ready":           {StartAt: n.ready.Add(-5 * late), EndAt: n.ready}, // the request of the kubelet takes time
 		"workload_ready":  {StartAt: n.workload.Add(-time.Second), EndAt: n.workload},
 	}

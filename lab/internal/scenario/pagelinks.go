@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// judgeLinks starts at the page of the pod that pulled the image. From there, judgeLinks follows the links to the pod's
-// workload and to the registry, and then the link from the registry to its pods.
+// judgeLinks starts at the page of the pod that pulled the image. From the pod's page, judgeLinks follows the links to
+// the pod's workload and to the registry. Then judgeLinks follows the link from the registry to its pods.
 func (p *pageRun) judgeLinks(context.Context) error {
 	if err := p.follow("#/pods/" + p.bench.Namespace + "/" + p.cold); err != nil {
 		return err

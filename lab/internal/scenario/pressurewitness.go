@@ -130,8 +130,8 @@ func (all waitObservers) stop() {
 	}
 }
 
-// longestWait is the longest waiting time of tasks near the ends of a phase that a comparison allows for. The limit
-// also applies on a continuously busy machine.
+// longestWait limits the additional difference that a comparison allows because tasks waited near the ends of a phase.
+// The limit also applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the ends of an interval, at most longestWait.

@@ -62,7 +62,7 @@ type promRun struct {
 	bench           *bench.Bench
 	verdict         *Verdict
 	classic, native prometheus.Client
-	pods            []scrapedPod // in the order of their durations
+	pods            []scrapedPod // sorted by the duration of the start-up
 }
 
 // scrapeLimit is the longest time until Prometheus has the agent's current metrics.

@@ -60,8 +60,8 @@ const (
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
 	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
-	// too small to trigger the fault, but the rule counts the request. Therefore, a fault in the layer needs a count of
-	// two.
+	// too small to trigger the fault, but the rule counts the request. A fault in the layer needs a count of two: one
+	// request for the configuration, and one request for the layer.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )
@@ -173,8 +173,8 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 }
 
 // coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
-// client pulls a different image. In the other cases, the image is present. One case with a present image has the pull
-// policy Always, so the kubelet verifies the image with the registry.
+// client pulls a different image. In the second and third case, the image is present. One case with a present image has
+// the pull policy Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
 	if err != nil {

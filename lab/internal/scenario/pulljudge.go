@@ -19,9 +19,9 @@ type unseenPull struct {
 }
 
 // seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most
-// seenByRegistry, the registry's log is the truth. If the two logs differ more, containerd's log is the truth, because
-// the pull also includes resolving the name and unpacking. The limit is half of the largest accepted difference. With
-// this limit, an agent that agrees with containerd's log stays within the accepted difference.
+// seenByRegistry, the registry's log is the truth. If the two logs differ by more than seenByRegistry, containerd's log
+// is the truth, because the pull also includes resolving the name and unpacking. seenByRegistry is half of the largest
+// accepted difference, so an agent that agrees with containerd's log stays within the accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -236,7 +236,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
 // response, only the sent part counts. If the stack does not keep layers, an agent is allowed to omit the bytes, but
-// must not report only a part of them.
+// must not report only some of the bytes.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // maximum size of the configuration, which the agent is allowed to omit from the count
 	kept := j.stack.Containerd.KeepsLayers()

@@ -144,8 +144,9 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. During such a phase, the kubelet's
-// call to the runtime must have been in progress. The agent must report such a phase at least once if a pull is slow.
+// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. While the phase is open, the
+// kubelet's call to the runtime must be in progress. An agent with all sources must report at least one correct open
+// phase.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // the kubelet's log and the runtime's stores have different clocks

@@ -13,14 +13,14 @@ func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 		// the pull downloaded content.
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
-	// The agent queried the runtime before the sandbox ran. The runtime's stores then show whether content arrived
-	// after this query. In three cases, the stores cannot show which pull downloaded an image: several containers use
-	// the image, an earlier pull failed, or several pulls share layers.
+	// The agent queried the runtime before the sandbox ran. The runtime's stores show whether content arrived after the
+	// agent's query. In three cases, the stores cannot show which pull downloaded an image: several containers use the
+	// image, an earlier pull failed, or several pulls share layers.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
 
-// judgeReported checks an agent that lacks a source. This agent must still report all facts for which it has evidence.
+// judgeReported requires that an agent that lacks a source reports all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
 	if j.view.isFull() || !j.view.canReport(c, want, attempts) {
 		return

@@ -122,8 +122,8 @@ type sharingPull struct {
 
 // judgeSharedBytes compares the bytes of all pulls together. No evidence shows which pull downloaded the shared layer,
 // so the agent is allowed to count this layer for any pull that it reports. If the stack does not keep layers, the
-// agent is allowed to report only some of the pulls. Then each report must contain all bytes that the registry sent for
-// its pull, because no other report contains them.
+// agent is allowed to report only some of the pulls. If the agent does not report all pulls, the report about a pull
+// must contain all bytes that the registry sent for this pull, because no other report contains these bytes.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of one configuration, which the agent is allowed to omit from the count
 	var pods []string
@@ -226,7 +226,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		if err != nil {
 			return err
 		}
-		near := neighborInstants{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has no other container
+		near := neighborInstants{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has only one container
 		j.judgeLengths(a.Pod, a, near, pull)
 		j.going = append(j.going, realPull{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
 			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}, called: a.Call.Span})

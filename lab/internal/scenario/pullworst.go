@@ -14,7 +14,8 @@ import (
 
 const (
 	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
-	// the reported action. However, a busy machine can delay the thread between the action and the Event.
+	// the reported action. A busy machine can delay the kubelet's thread between the action and the creation of the
+	// Event.
 	eventLate = 100 * time.Millisecond
 	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about this
 	// answer.
@@ -88,8 +89,9 @@ func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	return max(0, worst)
 }
 
-// worstLength is like worstError, but for the duration of an attempt. The runtime does not list failed pulls. If an
-// attempt failed, its Events are therefore the only evidence, and repeated Events have a low precision.
+// worstLength returns the largest error bound that an agent's evidence allows for the duration of an attempt. The
+// runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and repeated Events have a
+// low precision.
 func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
@@ -109,16 +111,17 @@ func lateAnswer(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: it must report at least one
-// half. The kubelet waits at least for its back-off after each failure, and the statuses show the failures.
+// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
+// least one half of the back-off. The kubelet waits at least for its back-off after each failure, and the statuses show
+// the failures.
 const leastBackoff = 2
 
-// worstBackoff is like worstError, but for the sum of all waits between attempts. Each wait starts at the end of an
-// attempt and ends with the next request.
+// worstBackoff returns the largest error bound that an agent's evidence allows for the sum of all waits between
+// attempts. Each wait starts at the end of an attempt and ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
-		// The pod's status shows each failure later, and no evidence dates the requests. So any part of the waits can
-		// belong to pulls, except the kubelet's back-off: see leastBackoff.
+		// The pod's status shows each failure later, and no evidence dates the requests. Any part of a wait can belong
+		// to a pull, except the kubelet's back-off: see leastBackoff.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -139,8 +142,8 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
 // plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
-// stores show when the manifest arrived. Only the kubelet's Events include the plugin's time in their durations. Such a
-// duration ends shortly before the Event.
+// stores show when the manifest arrived. Only the kubelet's Events include the plugin's time in their durations. The
+// duration in a kubelet Event ends shortly before the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.view.events:
@@ -151,12 +154,12 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// The method "limit" returns by how much a reported duration of the attempt may differ from the truth. For an agent
-// with all sources, this limit is the constant "exact". For other agents, the method adds the agent's error bound,
-// which must not exceed the error bound that the agent's evidence allows.
+// The method "limit" returns by how much a reported duration of the attempt may differ from the truth. If the agent has
+// all sources and its evidence is exact, the result is the constant "exact". Otherwise, the method adds the agent's
+// error bound. The agent's error bound must not exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. However, the lab's
-// kubelet has no plugins, so the duration itself must be as accurate as without such an error bound.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The lab's kubelet has no
+// credential plugins, so a larger error bound does not make the limit larger.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact

@@ -18,9 +18,9 @@ import (
 )
 
 // The workloads of the scenario "report", and their true faults. The images come from the lab's registry at nearRate.
-// The images of the workloads far come from the second name of this registry at farRate. The image of the workload
-// large is larger than the other images. The ConfigMap of the workload broken is created late. The workload plain has
-// no fault.
+// The images of the workloads "far-0", "far-1" and so on come from the second name of this registry at farRate. The
+// image of the workload "large" is larger than the other images. The ConfigMap of the workload "broken" is created
+// late. The workload "plain" has no fault.
 const (
 	reportNear, reportFar, reportPlain = 6, 4, 6
 
@@ -70,10 +70,10 @@ func (s reportSection) row(name string) (reportRow, bool) {
 }
 
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
-// "report" must name each of them, must report the true times of the pulls, and must report the same after a restart of
-// the agent.
+// "report" must name each of the three faults, must report the true times of the pulls, and must report the same after
+// a restart of the agent.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	// A new state directory, so that the sums contain no start-ups of earlier scenarios.
+	// With a new state directory, the sums contain no start-ups of earlier scenarios.
 	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{state}}); err != nil {
 		return err

@@ -23,7 +23,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		longer            = (large - small) / grownRate * time.Second
 		later             = 2 * time.Second
 		difference        = longer + later
-		differenceLimit   = time.Second // the other phases also differ by chance
+		differenceLimit   = time.Second // phases without an injected delay also differ by chance
 		smallTag, bigTag  = "small", "large"
 		deployment, again = "shop", "again"
 	)

@@ -14,8 +14,8 @@ import (
 )
 
 // While pods start, the scenario "rollout" restarts the DaemonSet as "kubectl rollout restart" does. Each pod must be
-// reported once. An agent that stops gracefully has time to save the IDs of its records. Therefore, no agent is allowed
-// to repeat a record, not even with the same ID.
+// reported once. No agent is allowed to repeat a record, even with the same ID, because an agent that stops gracefully
+// has time to save the IDs of its records.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3

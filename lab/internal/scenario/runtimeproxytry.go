@@ -28,7 +28,7 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	if !slices.Equal(found, []string{proxySocket}) {
 		v.Problem("the agent's container contains the sockets %q, want only %s", found, proxySocket)
 	}
-	// The same search must find containerd's socket in the proxy's container. A search that never finds a socket would
+	// In the proxy's container, the search must find containerd's socket. A search that never finds a socket would
 	// prove nothing.
 	v.Compared++
 	if has, _, err := socketsOf(proxy); err != nil {

@@ -14,7 +14,7 @@ import (
 type tally struct {
 	readings []reading
 	discards bool          // true if the stack does not keep layers, so that pulling and unpacking can be one phase
-	waits    waitObservers // if empty, every phase must be as accurate as on an idle machine
+	waits    waitObservers // if waits is empty, every phase must be as accurate as on an idle machine
 	stamps   int           // number of compared milestones and spans on the control plane's clock
 	refuted  []string      // compared values that are wrong, because the agent's interval excludes the truth
 	problems []string
@@ -23,9 +23,9 @@ type tally struct {
 	widestSpan      time.Duration // largest error bound that the agent states for a span
 }
 
-// The control plane truncates its timestamps to seconds. A milestone therefore has an interval of a second, and the
-// duration between two milestones has an error bound of at most two seconds. An agent must not state larger error
-// bounds, except for the clock skew that the agent has proven.
+// The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
+// second long, and the duration between two milestones has an error bound of at most two seconds. An agent can exceed
+// widestMilestone and widestSpan only by a clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -114,9 +114,9 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
-// the duration of a call, or the time from a cause of the milestone to its consequence. It is usually some milliseconds
-// long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
-// overlap, the agent is wrong by at most some milliseconds.
+// the duration of a call, or the time from a cause of the milestone to its consequence. The true interval is usually
+// some milliseconds long. If the agent's interval does not overlap the true interval, the agent is wrong. If the two
+// intervals overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
@@ -239,8 +239,8 @@ func (t *tally) judgePromises(v *Verdict) {
 }
 
 // judgeShare counts the wrong phases among the phases on the node's clock. Up to the allowed number, judgeShare adds
-// the wrong phases as notes. If there are more wrong phases, judgeShare adds them as problems. The share is also a
-// figure of the verdict.
+// the wrong phases as notes. If the number of wrong phases exceeds the allowed number, judgeShare adds the wrong phases
+// as problems. The share is also a figure of the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -69,8 +69,8 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
 		}
 	}
-	// The stop of the sandbox has no timestamp. The stop happens between two responses of the runtime. The ± of the
-	// agent's value includes the time between the two responses.
+	// The stop of the sandbox has no timestamp. The stop happens between two responses of the runtime. The agent's
+	// error bound includes the time between the two responses.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {

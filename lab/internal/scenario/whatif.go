@@ -23,8 +23,8 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
-// scenario makes this change for real, and starts each pod again. The true duration of the second start-up must lie in
-// the predicted interval.
+// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up
+// must lie in the predicted interval.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -99,7 +99,7 @@ func (r whatIfRun) all(ctx context.Context, pairs []whatIfPair) error {
 	return errors.Join(err, r.b.Node.PullSerially(ctx))
 }
 
-// each calls a function for each pair. As many calls run at the same time as the case allows.
+// The method "each" calls a function for each pair. The case limits the number of calls that run at the same time.
 func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error) error {
 	together, ctx := errgroup.WithContext(ctx)
 	together.SetLimit(max(r.c.together, 1))
@@ -109,7 +109,7 @@ func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx 
 	return together.Wait()
 }
 
-// before starts a pod without the change, and reads the prediction.
+// The method "before" starts a pod without the change, and reads the prediction.
 func (r whatIfRun) before(ctx context.Context, i int, pair *whatIfPair) error {
 	pod := fmt.Sprintf("%s-before-%d", r.c.name, i)
 	var err error
@@ -129,7 +129,7 @@ func (r whatIfRun) before(ctx context.Context, i int, pair *whatIfPair) error {
 	return r.b.DeletePod(ctx, pod)
 }
 
-// after starts the same pod with the change.
+// The method "after" starts the same pod with the change.
 func (r whatIfRun) after(ctx context.Context, i int, pair *whatIfPair) error {
 	pod := fmt.Sprintf("%s-after-%d", r.c.name, i)
 	var err error

@@ -23,12 +23,12 @@ type whatIfCase struct {
 	name      string
 	change    string // the name of the change in the agent's output
 	container string
-	together  int // number of pairs that start at the same time; their waits do not disturb each other
+	together  int // number of pairs that can start at the same time without disturbing each other
 	// spec returns the pod of the pair i, with or without the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
-	// during does something while a pod without the change starts; nil for nothing.
+	// The function in the field "during" runs while a pod without the change starts. The field can be nil.
 	during func(ctx context.Context, b *bench.Bench, i int) error
-	// afterwards does something when a pod is ready; nil for nothing.
+	// The function in the field "afterwards" runs when a pod is ready. The field can be nil.
 	afterwards func(ctx context.Context, b *bench.Bench, i int, changed bool) error
 	// setting makes the change for all pods, if the change is a setting of the kubelet.
 	setting func(ctx context.Context, b *bench.Bench) error
@@ -67,8 +67,8 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 	return mainOf(image), err
 }
 
-// withProbe returns a pod that is able to pass its readiness probe after 2 to 11 seconds. A probe that starts up to one
-// second earlier waits and passes too.
+// withProbe returns a pod that is able to pass its readiness probe after 2 to 11 seconds. Each attempt of the probe
+// waits for up to one second, so an attempt that starts up to one second too early also passes.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
 	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = 10, 1

@@ -16,8 +16,8 @@ import (
 const explainAtMost = 2 * time.Second
 
 // The scenario "workload" starts pods of one Deployment. Five pods pull an image for four seconds. Six pods find the
-// image on the node. One pod is still pulling. The command "explain" must count these start-ups, must report the true
-// means by cause, and must find that the pull makes the difference.
+// image on the node. One pod is still pulling. The command "explain" must report the correct counts of start-ups and
+// the true means by cause. The command must also report that the pull causes the difference between the start-ups.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6
@@ -33,7 +33,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	for count := cold + 2; count <= cold+warm; count += 2 { // more pods at a time would delay each other
+	for count := cold + 2; count <= cold+warm; count += 2 { // more than two pods at a time would delay each other
 		if err := g.scale(ctx, count); err != nil {
 			return err
 		}

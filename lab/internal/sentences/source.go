@@ -16,7 +16,7 @@ type goSource struct {
 	comments []Sentence
 	helps    []helpText
 	// A parameter with the name "help" contains a help text. helpParameters maps the qualified name of each function
-	// with such a parameter to the position of the parameter.
+	// that has a parameter "help" to the position of this parameter.
 	helpParameters map[string]int
 }
 
@@ -101,8 +101,8 @@ func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
 	}
 }
 
-// addCall adds the message of a call that creates an error or a log entry. For all other calls, addCall adds the
-// arguments, because each argument can be a help text.
+// addCall adds the message of a call that creates an error or a log entry. If the call creates neither an error nor a
+// log entry, addCall adds all arguments, because each argument can be a help text.
 func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	if isMessage(call.Fun, function) && len(call.Args) > 0 {
 		if s, ok := g.sentence(call.Args[0]); ok {
@@ -119,8 +119,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 }
 
 // isMessage reports whether the function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes
-// the methods of a logger by their names. In this repository, no other function with one of these names has a text as
-// its first argument.
+// the methods of a logger by their names. In this repository, only loggers have methods with these names and a text as
+// the first argument.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true

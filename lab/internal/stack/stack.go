@@ -31,7 +31,8 @@ type Stack struct {
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
-	// Lacks lists features of Kubernetes that the stack does not have. Scenarios leave out the cases that need them.
+	// Lacks lists features of Kubernetes that the stack does not have. Scenarios leave out the cases that need a
+	// missing feature.
 	Lacks []Feature `json:"lacks"`
 	// Limits lists what the programs of the stack cannot report, one sentence each.
 	Limits []string `json:"limits"`
@@ -56,7 +57,8 @@ type Kubernetes struct {
 // PullsMayHidePlugins reports whether an agent must assume that the duration of a pull includes the time of the
 // kubelet's credential plugins. Before 1.33, the kubelet runs the plugins after the Event Pulling, and includes their
 // time in the duration of the Event Pulled (pkg/kubelet/images/puller.go). Kubelet 1.33 runs the plugins earlier, but
-// pods do not show this: by default, kubelets set status.observedGeneration only from 1.34.
+// an agent cannot recognize kubelet 1.33 from the status of a pod: by default, kubelets set status.observedGeneration
+// only from 1.34.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.
@@ -76,8 +78,8 @@ func (c Containerd) IsBefore(major, minor int) bool {
 }
 
 // KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. containerd stores
-// the arrival time of a layer with this data. If the stack keeps the layers, an agent must report the bytes of each
-// download, and must separate the download from the unpacking.
+// the arrival time of a layer together with the layer's compressed data. If the stack keeps the layers, an agent must
+// report the bytes of each download, and must separate the download from the unpacking.
 func (c Containerd) KeepsLayers() bool { return !c.DiscardUnpackedLayers }
 
 // Module returns the path of containerd's Go module.

@@ -35,9 +35,10 @@ func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
 		// A real containerd with a network plugin needs about the same time for the network. The agent must query the
-		// runtime before the sandbox exists. A later query cannot show that an image was already present, because the
-		// synthetic runtime does not provide the time of a pull, and CRI has no field for this time. In the lab, the
-		// query can take long, because the agent shares two cores with an entire cluster.
+		// runtime before the sandbox exists. If the agent queries the runtime later, the agent cannot know whether an
+		// image was already present. The synthetic runtime does not provide the time of a pull, because CRI has no
+		// field for the time of a pull. In the lab, the query can take long, because the agent shares two cores with an
+		// entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -145,7 +146,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // as in the kubelet, the measured duration starts after the name of the Event is chosen
+	askedAt := time.Now() // the kubelet also starts to measure a pull after it has named the Event
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

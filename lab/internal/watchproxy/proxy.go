@@ -67,7 +67,7 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 // URL returns the URL on which the proxy listens.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break sets the function that selects a fault for each event. The proxy calls this function for each further event of
+// Break sets the function that selects a fault for each event. The proxy calls the function for each further event of
 // the pod watch. If the function is nil, the proxy injects no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
@@ -122,7 +122,7 @@ func (p *Proxy) change(response *http.Response) error {
 			}
 		}
 		_ = writer.Close()
-		for range events { // read the other events, so that the goroutine above can end
+		for range events { // read the remaining events, so that the goroutine above can end
 			p.held.Add(-1)
 		}
 	}()
