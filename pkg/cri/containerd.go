@@ -21,7 +21,7 @@ type storeSet struct {
 	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
 	unstamped  bool
 	sandboxes  degradable // containerd ≥ 2.0
-	containers degradable // containerd 1.6.15 to 1.7: the containers of sandboxes, see stampFromContainer
+	containers degradable // containerd 1.6.15 to 1.7: store of the containers of sandboxes; see stampFromContainer
 	images     degradable // containerd
 	content    degradable // containerd: blobs, and downloads in progress
 	snapshots  degradable // containerd: unpacked layers

@@ -41,7 +41,7 @@ type layer struct {
 // catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
 	// The function "read" returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function
-	// also returns errTooLarge and errCorrupt. Any other error means that the runtime did not respond.
+	// also returns errTooLarge and errCorrupt. An error of another kind means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
 	known   *lru.Cache // contents of complete and of invalid images, by the digest of the index or manifest

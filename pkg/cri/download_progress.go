@@ -148,7 +148,7 @@ func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, er
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
 // download an unpacked layer (core/unpack/unpacker.go). If the image contains the layer several times, unpackedAt
-// returns the time when the last copy was unpacked, or zero if one copy is not unpacked.
+// returns the time when the last copy was unpacked. The result is zero until all copies are unpacked.
 func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.Digest) (last time.Time, err error) {
 	for _, layer := range image.layers {
 		if layer.digest != blob {

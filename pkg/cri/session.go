@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// The constant "workers" is the number of requests that a session answers in parallel. The number is small, because
-	// the kubelet uses the same runtime.
+	// The constant "workers" is the number of requests that a session answers in parallel. The number of parallel
+	// requests is small, because the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
 	heartbeat = 10 * time.Second

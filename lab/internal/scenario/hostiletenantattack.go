@@ -271,8 +271,7 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // The method "note" adds the numbers of requests to the verdict. The tenant must have tried each attack in the list.
-// The API server must have accepted at least one request of each attack. If the attack's row allows refusals, it is not
-// a problem that the API server refused all requests.
+// The API server must have accepted at least one request of each attack, unless the attack's row allows refusals.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

@@ -158,9 +158,9 @@ func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
-// isAccurate reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent
-// log or the component that the agent reads might have been late. The allowed difference includes the waiting time of
-// tasks near the two ends of the phase.
+// isAccurate reports whether the agent is accurate enough. Tasks that waited near an end of the phase might have
+// delayed the independent log, or the component that the agent reads. The allowed difference includes the waiting time
+// of tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -104,7 +104,7 @@ func (s sample) of(text string) error {
 }
 
 // awaitSamples waits until all samples have their expected values at the same time. If the wait times out, the error
-// lists the samples with other values.
+// lists the samples with unexpected values.
 func (h healthRun) awaitSamples(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {

@@ -179,7 +179,7 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 }
 
 // judgeLengths checks the duration of the queue and of the pull for one attempt. For a failed attempt, no evidence
-// separates the two durations.
+// separates the queue from the pull.
 func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighborInstants, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {

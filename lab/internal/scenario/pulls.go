@@ -16,7 +16,7 @@ const parallelPulls = 12
 
 // The scenario "pulls" runs every case. Failing cases run concurrently, because they mostly wait for the kubelet's next
 // attempt. The cases in the group "alone" run one at a time, because two concurrent pulls would disturb the
-// measurements on a small machine. Only the first case, with a back-off of a minute, runs during all other cases.
+// measurements on a small machine. The case "backoff", with a back-off of a minute, runs during all other cases.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err

@@ -26,8 +26,8 @@ func WaitStarted(plan Plan, log io.Writer) error {
 }
 
 // WaitReady runs the readiness probe. WaitReady blocks until ReadyAfter has passed since the start of the main process.
-// The kubelet therefore gets the result when ReadyAfter has passed, and not at the next period of the probe. The
-// probe's timeout must be longer than ReadyAfter.
+// Because WaitReady blocks, the kubelet gets the result when ReadyAfter has passed, and not at the next period of the
+// probe. The probe's timeout must be longer than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
