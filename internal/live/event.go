@@ -44,7 +44,8 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out returns the frame of KindOut that a viewer gets instead of an event of a pod.
+// Out returns a frame of the kind KindOut. A viewer gets this frame instead of e if the pod of e no longer matches the
+// viewer's filter.
 func (e *Event) Out() ([]byte, error) {
 	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err

@@ -22,12 +22,12 @@ const hub, hubHost = "docker.io", "registry-1.docker.io"
 // followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
-	left := map[string]bool{} // registries about which the log already has a warning
+	warned := map[string]bool{} // registries that the agent does not probe; the log has a warning about each
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))
-			if err != nil && len(left) < maxRegistries && !left[host] {
-				left[host] = true
+			if err != nil && len(warned) < maxRegistries && !warned[host] {
+				warned[host] = true
 				r.config.Logger.Warn("cannot probe a registry", zap.String("registry", cut(host)), zap.Error(err))
 			}
 			return err != nil

@@ -29,7 +29,8 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // no age limit for saved start-ups, because the previous agent had to report them
+	// A saved start-up has no age limit, because the previous agent did not report it before it stopped.
+	scope.Since = time.Unix(0, 0)
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen

@@ -1,5 +1,6 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
-// and URLs. The package is pure. Sources redact each text before they pass the text to other packages. The reader of
+// and URLs. The package is pure. The packages that read from the API server and the
+// runtime redact each text before they pass it to other packages. The reader of
 // recordings redacts the texts of older agents. Outputs therefore do not redact texts again.
 package redact
 

@@ -63,7 +63,7 @@ func (t *Tally) Restore(text []byte) error {
 	case content.Node != t.config.Node:
 		return fmt.Errorf("the sums belong to node %.100q, but the agent runs on node %q", content.Node, t.config.Node)
 	case content.Began.IsZero():
-		return errors.New("the sums lack the time at which they begin")
+		return errors.New("the start time of the sums is missing")
 	}
 	now := t.config.Now()
 	t.mu.Lock()

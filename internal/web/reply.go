@@ -178,7 +178,7 @@ func (r *reply) deliver() {
 // cut stops the writing of the response. The caller holds answers.mu, so the request cannot end until the method "cut"
 // returns.
 func (r *reply) cut() {
-	// The only possible error is that the writer has no deadlines. A writer without deadlines has no connection to
-	// close.
+	// A deadline in the past makes the server close the connection. An error means that the writer does not support
+	// deadlines. Such a writer, for example in tests, has no connection.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

@@ -37,18 +37,19 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
 				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
-				"Covers only the pods in podlapse_pod_startup_duration_seconds with complete evidence. Evidence is "+
-				"complete if no time is unexplained, and if pulls and init containers are separate from all other "+
-				"steps. The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+				"Of the pods in podlapse_pod_startup_duration_seconds, covers only those with complete evidence. "+
+				"Evidence is complete if it explains all of the time, and if it shows how much of the time belongs to "+
+				"pulls and to init containers. The buckets are the same as in "+
+				"kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, their time counts for one phase. "+
-				"The time of phases with the same cause, or with the causes \"kubelet\" and \"runtime\", counts for "+
-				"the first of these phases. The time of pull and unpack counts for \"image_pull\". The time of "+
-				"several phases from \"volumes\" to \"sandbox\" counts for \"sandbox_setup\". All other time that "+
-				"the evidence cannot separate or explain counts for \"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, all their time counts for one "+
+				"phase: for \"image_pull\" if the phases are pull and unpack; for \"sandbox_setup\" if they are "+
+				"between \"volumes\" and \"sandbox\"; for the first of them if all have the same cause, or only the "+
+				"causes \"kubelet\" and \"runtime\"; otherwise for \"unattributed\". Unexplained time also counts "+
+				"for \"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -69,9 +70,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"lost Event counts only if the agent needs this Event to attribute the time of a pull to a cause. " +
-				"After 25 Events about a pod, the kubelet drops further Events by design, so the dropped Events do " +
-				"not count. Excludes evidence that the container runtime can never report " +
+				"start-up with a lost Event counts only if the agent needs the Event to attribute the time of a pull " +
+				"to a cause, and if the kubelet had created at most 25 Events about the pod. The kubelet drops further " +
+				"Events by design. Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

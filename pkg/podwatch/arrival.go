@@ -28,8 +28,8 @@ const (
 const maxContainers = 256
 
 // arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
-// decoded an object. Without arrivals, the agent would hold all objects of a list in memory. An object can have 1.4
-// MB, and a list can contain several hundred objects. arrival is a runtime.Object because the reflector requires this
+// decoded an object. Without arrivals, the agent would hold all objects of a list in memory: several hundred objects of
+// up to 1.4 MB each. arrival is a runtime.Object because the reflector requires this
 // type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need

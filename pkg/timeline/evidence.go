@@ -184,8 +184,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the better
-// constraint.
+// constrain adds a constraint. If a constraint of the same origin on the same milestone exists, constrain keeps the
+// better of the two.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()

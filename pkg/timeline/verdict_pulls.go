@@ -123,7 +123,7 @@ func (t Timeline) rateOf(spans []Span) string {
 		switch {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
-			took += t.Pulls[i].Pull // the pull downloaded nothing
+			took += t.Pulls[i].Pull // the pull took time, but downloaded nothing
 		case i >= 0 && t.Pulls[i].rated():
 			bytes += t.Pulls[i].Bytes()
 			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)

@@ -53,7 +53,7 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 }
 
 // manyLines is the character that klog writes before a text of several lines. After this character, klog writes the
-// text on separate lines, with a tab before each line. EventLog keeps only the first line of the text.
+// text on separate lines, with a tab before each line. EventLog keeps only the first line of such a text.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`
