@@ -48,7 +48,7 @@ type Keeper struct {
 	changed chan struct{} // signals unsaved changes; capacity 1, so a second signal is dropped
 
 	mu       sync.Mutex
-	changes  []changeLine         // reported and removed pods since the last save
+	changes  []changeLine         // pods that were reported or removed since the last save
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
@@ -64,7 +64,7 @@ type Keeper struct {
 	sum      uint32
 }
 
-// Dir is a directory that is ready for the state file, with the state of the previous agent.
+// Dir is the locked directory of the state file, with the state that the previous agent saved.
 type Dir struct {
 	Contents
 	dir    dir

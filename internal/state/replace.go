@@ -56,8 +56,7 @@ func (d dir) replace(lines [][]byte) error { return d.replaceFile(d.file(), line
 
 // replaceFile atomically replaces the content of a file in the directory. If the agent is killed at any time, either
 // the older or the newer file exists. replaceFile writes the lines to the disk before the rename. If the power fails
-// before the rename is on the disk, the older file remains. So the effect of a power failure is the same as if the
-// agent was killed before the save.
+// before the rename is on the disk, the older file remains, as if the agent had been killed before the save.
 func (d dir) replaceFile(path string, lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -6,6 +6,6 @@
 // start-ups to the Tally. The API reads the Tally from any goroutine. Run saves the sums, so that they survive a
 // restart.
 //
-// The sums of durations and bytes have the definitions of package factor. So the report, the node factor and the
-// registry factor count the same pulls and the same phases.
+// The report, the node factor and the registry factor count the same pulls and the same phases, because package factor
+// defines the sums of durations and bytes.
 package tally

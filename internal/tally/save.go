@@ -89,7 +89,7 @@ func (t *Tally) Restore(text []byte) error {
 	return nil
 }
 
-// Run saves the sums after each change, at most once a minute, and a last time when ctx is done. The function write
+// Run saves the sums after each change, at most once a minute, and a last time when ctx is done. The function "write"
 // replaces the saved sums. If several saves fail in a row, Run logs only the first failure.
 func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.Logger) error {
 	failing := false

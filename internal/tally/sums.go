@@ -19,8 +19,8 @@ const (
 	MaxRegistries = 50
 )
 
-// The estimated memory of the parts of a Sums, in bytes, without texts. An entry of a map also needs memory for its
-// key, and maps have spare slots.
+// The estimated memory of each part of a Sums, in bytes. The estimates exclude the memory of texts. An entry of a map
+// also needs memory for its key, and maps have spare slots.
 const (
 	baseSize     = 8 << 10
 	itemSize     = int(unsafe.Sizeof(api.ReportItem{})) + 2*(int(unsafe.Sizeof(key{}))+8) + 32
@@ -51,7 +51,7 @@ type Sums struct {
 	counts     map[api.ReportKind]int // number of items of each kind, without the item other
 	bytes      int
 	hour       bool // the limits of one hour apply
-	limit      int  // maximum value of bytes for new entries; only for an hour
+	limit      int  // if hour is true: maximum value of the field bytes after a new entry
 }
 
 // NewSums returns empty sums. The number of items has no limit.

@@ -18,8 +18,8 @@ const (
 	maxBytes = 4 << 20
 )
 
-// BytesOf returns the maximum size of a Tally for a size of the history, in bytes. If the history is too small for a
-// Tally, BytesOf returns 0.
+// BytesOf returns the maximum size of a Tally if the history has the given size. Both sizes are in bytes. If the
+// history is too small for a Tally, BytesOf returns 0.
 func BytesOf(history int) int {
 	if history/4 < minBytes {
 		return 0
@@ -106,7 +106,7 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// limit sets the maximum size of an hour to the free memory.
+// limit allows the sums of one hour to use the memory that the other hours do not use.
 func (t *Tally) limit(i int) {
 	sums := t.hours[i].sums
 	sums.limit = t.config.Bytes - t.size() + sums.bytes
@@ -114,7 +114,7 @@ func (t *Tally) limit(i int) {
 
 // compact makes room if less than a quarter of the memory is free. compact combines the entries of the oldest hours, so
 // that the latest hours keep their names. If the memory is still short, compact removes the oldest hours. The latest
-// hour loses its names only if it exceeds the whole memory.
+// hour loses its names only if its sums alone need more memory than a Tally may use.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {

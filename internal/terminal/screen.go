@@ -84,8 +84,8 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// Remember stores the state of the terminal before a Screen changes the terminal. The returned function restores
-// this state if the program stops without a call of Close.
+// Remember stores the state of the terminal before a Screen changes the terminal. The returned function restores the
+// stored state if the program stops without a call of Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {

@@ -46,7 +46,7 @@ type agent struct {
 	pulls   map[puller]string // progress of the pulls
 	trouble string            // reason why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
-	crowded bool // whether the board dropped starting pods of the agent
+	crowded bool // true if the board dropped some of the agent's start-ups in progress
 }
 
 // row is one start-up. A row contains only the fields that a Board shows or sorts by.

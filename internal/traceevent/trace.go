@@ -59,8 +59,9 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container have
-// one lane. The downloads and the unpacks of a container's pulls overlap, so downloads and unpacks have separate lanes.
+// layout assigns the parts of a record to lanes. The phases share one lane, because they do not overlap. The pulls of
+// each container have one lane. The downloads and the unpacks of a container's pulls overlap, so downloads and unpacks
+// have separate lanes.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

@@ -23,8 +23,8 @@ const (
 
 const (
 	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can take the
-	// memory of a stalled response. A network with 300 KB/s needs about stalledAfter for one part of a response
-	// (writtenAtOnce).
+	// memory of a stalled response. A network with 300 KB/s needs about the time stalledAfter to transmit one part of a
+	// response (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.

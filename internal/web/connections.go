@@ -42,9 +42,9 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. Therefore, scrapers and the kubelet's probes can
-// connect even if a few clients hold many connections, or if many clients hold one connection each. No connection waits
-// in the kernel's queue.
+// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes can
+// connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
+// accepts or closes each connection immediately, so no connection waits in the kernel's queue.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -77,7 +77,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 }
 
 // enter counts a connection. If the connection gets no slot, enter returns nil. The second result is the connection
-// that yields, and that no longer counts.
+// that yields. enter has already released the slot of this connection.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	case have >= maxPerClient && !c.near:
 		l.dropped.count(droppedConnection)
 		return nil, nil
-	case have >= maxPerClient: // another client with the kubelet's address can hold the whole share
+	case have >= maxPerClient: // another client with the kubelet's address might hold all maxPerClient slots
 		yielded = l.least(func(other *counted) bool { return other.client == c.client })
 	case len(l.open) >= maxConnections:
 		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
@@ -197,7 +197,7 @@ type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
-	reads    bool // true if the client had read earlier responses when it connected
+	reads    bool // true if the client had read responses before it opened this connection
 	listener *fairListener
 
 	activity activity // listener.mu guards the fields activity and since

@@ -22,9 +22,9 @@ const (
 // errNoRoom is the error of Write after a response exceeded the memory limit.
 var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// reply buffers a response until the response is complete. So a client that does not read occupies no slot. The
-// handler of the stream calls Flush, which sends the buffer. After Flush, writes go directly to the connection.
-// Only one goroutine uses a reply.
+// reply buffers a response until the response is complete. A request releases its slots before the server sends the
+// response, so a client that does not read occupies no slot. The handler of the stream calls Flush, which sends the
+// buffer. After Flush, writes go directly to the connection. Only one goroutine uses a reply.
 type reply struct {
 	http.ResponseWriter // writer of the connection
 	answers             *answers

@@ -72,7 +72,7 @@ func refuseViewer(w http.ResponseWriter, why error) {
 	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+": try again, or poll /api/v1/pods")
 }
 
-// streamFilters returns the filters that apply to present pods.
+// streamFilters returns all filters for pods, except the filter "gone", which concerns deleted pods.
 func streamFilters() []string {
 	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
 }
@@ -134,8 +134,8 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 
 // choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
 // frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
-// pods never change. If the namespace and the name match, but other properties such as the labels do not match, the pod
-// might have matched earlier. So the frame tells the viewer to remove the pod.
+// pods never change. If only other properties such as the labels do not match, the pod might have matched earlier, so
+// the frame tells the viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

@@ -19,8 +19,8 @@ func writeRetry(w http.ResponseWriter, status int, word, reason string) {
 	writeError(w, status, word, reason)
 }
 
-// writeJSON encodes the value before it writes the response. Therefore, the client receives either the whole response
-// or an error. writeJSON ignores errors of the connection, because the client notices them.
+// writeJSON encodes the value before it writes the response, so that the client receives either the whole value or an
+// error. writeJSON ignores errors of the connection, because the client notices them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	body, err := api.EncodeLine(value)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mountLeast is the longest time that the kubelet needs for volumes that are ready at once.
+// mountLeast is the longest time that the kubelet needs to mount volumes that are ready immediately.
 const mountLeast = 500 * time.Millisecond
 
 // changes returns the changes that concern the start-up. The caller omits each change whose gain is uncertain or too

@@ -26,8 +26,8 @@ type Mean struct {
 	GainMost   api.Seconds `json:"gain_most_seconds"`
 }
 
-// Means predicts the changes of all start-ups of a workload. The change that saves the most time in all start-ups
-// together comes first. The order and the repetition of records do not change the result.
+// Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
+// most time in all start-ups together comes first. The order and the repetition of records do not change the result.
 func Means(records []api.Record) []Mean {
 	type key struct {
 		change    api.WhatIf

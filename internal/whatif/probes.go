@@ -59,7 +59,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		return c, true
 	}
 	if readiness, known := container.probes[timeline.ProbeReadiness]; known && kind == timeline.ProbeStartup {
-		between := betweenProbes(readiness) // the time of the first readiness probe also changes
+		between := betweenProbes(readiness) // the first readiness probe can also be earlier or later
 		gain = gain.plus(interval{-between, between})
 	}
 	c.wait[container.name] = gain
@@ -111,8 +111,8 @@ func probePhases() map[timeline.ProbeKind]timeline.Phase {
 	}
 }
 
-// betweenProbes returns the longest time from the start of a probe to the start of the next probe. A probe that gets no
-// answer delays the next probe until the timeout.
+// betweenProbes returns the longest time from the start of a probe to the start of the next probe. If a probe gets no
+// answer, the kubelet starts the next probe only after the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
 // firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container

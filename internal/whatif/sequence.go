@@ -30,7 +30,7 @@ type change struct {
 	assumption string // a clause that begins with "if"
 	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
-	doubt []bool // for each phase, whether its time can belong to other phases
+	doubt []bool // for each phase, true if its time can also belong to other phases
 	// The field "wait" contains the time that each container saves between the start of its process and its readiness.
 	wait map[string]interval
 	// The field "restarts" contains the time that each container saves between its first run and its latest run, except
@@ -77,9 +77,9 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 }
 
 // readyEarlier returns how much earlier the pod could be ready with the change, if the pod had only the given
-// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet updates the status
-// of the pod after its work on all main containers. Therefore, the kubelet does not probe a main container before the
-// time "end".
+// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a
+// main container before the time "end", because the kubelet updates the status of the pod only after its work on all
+// main containers.
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
 	earlier, ok := s.earlier(c, target)
 	if !ok {
@@ -102,9 +102,9 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 }
 
 // endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases: the
-// pod waited for a readiness gate, the time after the change can contain a wait for another party, or another container
-// restarted. If a container restarts while the kubelet works on other containers, the record can hide the failed runs
-// of this container.
+// pod waited for a readiness gate, the time after the first effect of the change can contain a wait for another party,
+// or another container restarted. If a container restarts while the kubelet works on other containers, the record can
+// hide the failed runs of this container.
 func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -183,9 +183,9 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	return sum.plus(moved), ok
 }
 
-// precedes reports whether the kubelet certainly or possibly finished a phase before it started a container. If the
-// container ran several times, a phase between the first and the latest run counts as certain only if the phase belongs
-// to this container.
+// precedes reports whether it is certain, and whether it is possible, that the kubelet finished a phase before it
+// started a container. If the container ran several times, a phase between the first and the latest run counts as
+// certain only if the phase belongs to this container.
 func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -241,7 +241,7 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 
 // listed returns how much earlier the kubelet can detect the end of each run of a container, or the start of a sidecar.
 func (s *startUp) listed(c change, of *container) (sum interval) {
-	waits := of.finalAttempt - of.firstAttempt // one for the end of each failed run
+	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
 	if of.kind != timeline.KindMain {
 		waits++
 	}

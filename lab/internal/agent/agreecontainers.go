@@ -86,8 +86,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the successful run of an init container ended. The timeline does not show
-// which run was successful. Therefore, the method uses the first run whose end fits the reported time. If no run fits,
-// the method uses the last run. The last run might also have failed, unless a later container ran or the pod is ready.
+// which run was successful, so the method uses the first run whose end fits the reported time. If no run fits, the
+// method uses the last run. The last run might also have failed, unless a later container ran or the pod is ready.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -105,7 +105,7 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy reports whether the pod is ready, or whether the kubelet has started a container that comes after the named
+// passedBy returns true if the pod is ready, or if the kubelet has started a container that comes after the named
 // container.
 func (c *comparison) passedBy(name string) bool {
 	after := false

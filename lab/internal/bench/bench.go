@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	}
 	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 	if kube.IsConflict(err) {
-		// The namespace already existed, so the caller must not clear the namespace. Therefore, Set returns no bench.
+		// The namespace already existed, so Set returns no bench: the caller must not clear this namespace.
 		b.Kube.Close()
 		return nil, fmt.Errorf("%w: delete the namespace (kubectl delete namespace %s), and run the command again",
 			err, namespace)

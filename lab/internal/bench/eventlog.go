@@ -29,7 +29,7 @@ type EventLog struct {
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // last Event, if its message is on the next line of the log
+	begun  *KubeletEvent // incomplete Event whose message is on the next line of the log; otherwise nil
 }
 
 // OpenEventLog returns an EventLog for Events about the bench's pods. The EventLog contains only Events that the

@@ -56,7 +56,7 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
 // Attempts returns, for all pods, the completed attempts to pull an image, in the order in which the attempts ended.
-// The runtime's log does not contain the pod of a pull. The kubelet's Event about the end of the pull contains the pod.
+// The runtime's log does not name the pod of a pull, but the kubelet's Event about the end of the pull names the pod.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -85,8 +85,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 }
 
 // The function "match" assigns one call to each attempt. The attempts are in the order in which the kubelet reported
-// their ends. For concurrent calls, containerd's log does not show which start and which end belong together.
-// Therefore, the function assumes that containerd started concurrent calls in the order of the kubelet's requests.
+// their ends. For concurrent calls, containerd's log does not show which start and which end belong together. The
+// function assumes that containerd started concurrent calls in the order of the kubelet's requests.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false

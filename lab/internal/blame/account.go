@@ -287,10 +287,10 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// requestOf returns the time when the kubelet requested a pull, if this time is not before the given time. Otherwise,
-// requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a busy machine, the kubelet can
-// log the request for a pull after the pull has ended. Therefore, if the numbers of pulls and requests are equal, the
-// method matches pulls and requests by their order.
+// requestOf returns the time of the kubelet's latest request for a pull between the given time and the start of the
+// pull. Without such a request, requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a
+// busy machine, the kubelet can log the request for a pull after the pull has ended. If there are as many requests as
+// pulls, the method matches requests and pulls by their order, because the order is right even if the times are late.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {

@@ -3,8 +3,8 @@ package blame
 import "slices"
 
 // If containerd was stopped while the start-up needed containerd, blameRuntime makes the runtime the cause of this
-// period. If the cause of a stretch is the registry or the back-off, the runtime also counts as right while containerd
-// is stopped.
+// period. If the cause of a stretch is the registry or the back-off, the runtime is an additional correct cause while
+// containerd is stopped.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -30,8 +30,8 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 }
 
 // ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
-// stopped. In the returned parts, the application also counts as right, because the container's process does not depend
-// on containerd.
+// stopped. In the returned parts, the application is also a correct cause, because the container's process does not
+// depend on containerd.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)

@@ -51,8 +51,9 @@ func (s *Score) Add(other Score) {
 //   - A phase is right if its cause is a true cause of the stretch.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
 //     lists no candidates, or at least one candidate is a true cause.
-//   - In all other cases, the time outside the phase's error bound counts as wrong. The time within the error bound
-//     counts as unattributed, so an agent gains nothing from a large error bound.
+//   - The time of a phase with a wrong cause, or with only wrong candidates, counts as wrong outside the phase's error
+//     bound. Within the error bound, the time counts as unattributed, so an agent gains nothing from a large error
+//     bound.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -71,8 +72,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// The method "count" adds the common time of a stretch and a phase to the score. The argument "proven" is the part of
-// the common time that lies outside the phase's error bound.
+// The method "count" adds the time in which a stretch and a phase overlap to the score. The argument "length" is the
+// duration of the overlap. The argument "proven" is the part of the overlap that lies outside the phase's error bound.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -18,7 +18,7 @@ type Reported struct {
 }
 
 // newsDelay is the longest time until the kubelet learns that a container exited, because the kubelet lists containers
-// once per second. Therefore, the agent cannot know yet what happened in the last second of a phase in progress.
+// once per second. The agent cannot know yet whether a container exited in the last second of a phase in progress.
 const newsDelay = time.Second
 
 // Read converts the phases of a timeline to the type Reported.

@@ -55,7 +55,7 @@ type arguments struct {
 	agent    string
 	image    string // path of an OCI archive with the agent's image
 	stack    string // empty for the stack of the running node
-	results  string // directory for the results of the command matrix
+	results  string // directory for the results of the command "matrix"
 	sample   bool
 	scenario string
 	seed     uint64       // 0 if the command line contains no seed

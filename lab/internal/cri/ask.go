@@ -31,8 +31,8 @@ func (c *Client) AskArrived(ctx context.Context, uid, image string) error {
 	return group.Wait()
 }
 
-// AskReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each.
-// Queries that need no answer of another query run in parallel.
+// AskReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each. The
+// two lists are queried in parallel, and then all statuses are queried in parallel.
 func (c *Client) AskReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container

@@ -18,8 +18,8 @@ const beat = time.Second
 // maxChanges is the number of changes that wait for the runtime's answers before the reflector waits too.
 const maxChanges = 1000
 
-// asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when
-// the pod is ready. These are the calls that an agent needs at least for a pod whose images are present.
+// asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the
+// pod is ready. An agent needs at least these queries for a pod whose images are present.
 type asker struct {
 	cache.Store
 	runtime *cri.Client

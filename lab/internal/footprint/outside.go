@@ -93,8 +93,8 @@ func Load(path string) (Before, error) {
 }
 
 // Restore returns the machine to the state from before the lab's start. Restore removes the directories that did not
-// exist before the lab started, and resets the kernel settings. From other directories, Restore removes only the lab's
-// files. The arguments are the lab's state directory and the name of the lab's network.
+// exist before the lab started, and resets the kernel settings. From directories that already existed, Restore removes
+// only the lab's files. The arguments are the lab's state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)

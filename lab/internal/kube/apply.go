@@ -97,7 +97,7 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 	}
 	for _, resource := range resources.APIResources {
 		switch {
-		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // skip other kinds and subresources
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // a different kind, or a subresource
 		case resource.Namespaced && object.Namespace == "":
 			return "", errors.New("the object has no namespace, but its kind requires a namespace")
 		case resource.Namespaced:

@@ -14,7 +14,7 @@ import (
 
 // Usable returns nil if a pod in the namespace can be created and can start without a retry. A pod requires the default
 // service account and the ConfigMap with the certificate of the certificate authority. The controller manager creates
-// both objects.
+// the account and the ConfigMap.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -76,7 +76,8 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 }
 
 // DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted. DeleteNamespace calls
-// DeletePods first. If the namespace controller finds pods, it waits half of the pods' grace period.
+// DeletePods first, because the namespace controller waits half of the pods' grace period if the namespace still
+// contains pods.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"

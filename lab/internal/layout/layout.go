@@ -47,8 +47,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	name := "podlapse-lab"
 	if state != defaultState {
-		// The run directory cannot be below the state directory, because the length of socket paths is limited.
-		// Therefore, the name of the run directory contains a hash of the path of the state directory.
+		// The run directory cannot be below the state directory, because the length of socket paths is limited. The
+		// hash of the state directory's path gives each lab its own run directory.
 		sum := sha256.Sum256([]byte(state))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
@@ -151,7 +151,7 @@ func (l Layout) Create() error {
 		}
 	}
 	// Agents that do not run as root must be able to reach the socket in the run directory, as in containerd's usual
-	// directory. The socket's group is the agent's group.
+	// directory. Such an agent opens the socket as a member of the socket's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

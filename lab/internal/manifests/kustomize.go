@@ -39,7 +39,7 @@ type Composition struct {
 const imageName = "ghcr.io/podlapse/podlapse"
 
 // Compose renders a composition of the manifests in a directory. Compose writes a kustomization to the directory in the
-// argument "scratch". This directory must be empty.
+// argument "scratch". The directory "scratch" must be empty.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {

@@ -136,7 +136,7 @@ func inCluster(all []section) ([]section, error) {
 }
 
 // The PromQL parser does not accept Grafana's variables for a number and a duration. While the parser reads an
-// expression, placeholders replace these variables.
+// expression, placeholders replace Grafana's variables.
 const (
 	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers as powers of ten
 	rangePlace = "20m34s567ms"

@@ -1,7 +1,8 @@
 package monitoring
 
-// worst returns an expression that selects the lines with the highest values in the dashboard's time range. Without a
-// selection, the graph of a fleet with 400 nodes has 400 lines. The argument "by" contains the labels of a line.
+// worst returns an expression that selects the lines with the highest values in the dashboard's time range. If a graph
+// showed every node of a fleet with 400 nodes, the graph would have 400 lines. The argument "by" contains the labels of
+// a line.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }

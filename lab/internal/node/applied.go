@@ -26,8 +26,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// The file contains the objects of the previous call and of this call. Therefore, a later call can complete the
-	// change if this call is interrupted.
+	// The file contains the objects of the previous call and of this call, so that a later call can complete the change
+	// if this call is interrupted.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}

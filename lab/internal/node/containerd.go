@@ -128,9 +128,9 @@ func (n Node) containerdConfig(pauseImage string) string {
 	return replace.Replace(template)
 }
 
-// The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is "overlayfs" if possible.
-// The kernel does not support an overlay on an overlay. Therefore, the snapshotter is "native" if the state directory
-// is on an overlay, for example in a container without a volume.
+// The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is usually "overlayfs". If the
+// state directory is on an overlay, for example in a container without a volume, the snapshotter is "native", because
+// the kernel does not support an overlay on an overlay.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t

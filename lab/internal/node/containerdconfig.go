@@ -2,8 +2,8 @@ package node
 
 // The templates of containerd's configuration. containerdConfig replaces the names between "@" characters.
 
-// containerd2Config is for containerd 2. Before 2.3, containerd does not know the setting socket_dir. It ignores the
-// setting with a warning, and the shims create their sockets in /run/containerd/s.
+// containerd2Config is for containerd 2. Versions before 2.3 ignore the setting socket_dir with a warning, and their
+// shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"

@@ -14,7 +14,8 @@ const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes the program.
+// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes the program that MendFragile
+// creates.
 func (n Node) MendFragile() error {
 	err := os.Symlink(n.Programs.RuntimeTool("runc"), n.fragileProgram())
 	if err != nil && !errors.Is(err, fs.ErrExist) {

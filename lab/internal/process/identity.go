@@ -1,6 +1,6 @@
 // Package process starts, records and stops the lab's background processes.
 //
-// The lab identifies a process by its PID and its start time in clock ticks. Therefore, a new process with a reused PID
+// The lab identifies a process by its PID and its start time in clock ticks, so that a new process with a reused PID
 // never receives a signal. Every process also has an environment variable that identifies its lab. The lab has no
 // record of two kinds of processes: processes that an interrupted lab started, and containerd's shims. The environment
 // variable lets the lab find processes without a record.
@@ -27,8 +27,8 @@ type stat struct {
 	cpu   uint64 // user time plus system time in clock ticks, fields 14 and 15
 }
 
-// parseStat parses the line in /proc/PID/stat. The command name is in parentheses, and can itself contain spaces and
-// parentheses. Therefore, parseStat counts the fields after the last parenthesis.
+// parseStat parses the line in /proc/PID/stat. parseStat counts the fields after the last parenthesis, because the
+// command name is in parentheses and can itself contain spaces and parentheses.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {

@@ -121,7 +121,7 @@ func (f *faulty) fault() error {
 }
 
 // The method "pace" waits until the rate limit permits n more bytes. The method measures from the start of the body,
-// not from the last write. Therefore, errors of single sleeps do not add up.
+// not from the last write, so that errors of single sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

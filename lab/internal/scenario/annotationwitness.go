@@ -48,7 +48,7 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 }
 
 // The method "judge" requires that each requested annotation is absent first, and then has one value that never
-// changes. A forced apply by another client is the only exception.
+// changes. Only another client that uses a forced apply is allowed to change the value of an annotation.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -106,7 +106,7 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	}
 }
 
-// neverPulled runs an image with pull policy Never. Another client pulls the image late.
+// neverPulled runs an image with pull policy Never. After a delay, another client pulls the image.
 func neverPulled(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		reference, err := x.pushCold(ctx, mainName, smallLayer)

@@ -24,7 +24,7 @@ import (
 const Compare = "compare"
 
 // The load and the number of repetitions. Each agent's memory varies by one or two megabytes, because the garbage
-// collector returns memory late. Therefore, only many measurements can show a difference of less than one megabyte.
+// collector returns memory late. To show a difference of less than one megabyte, the scenario needs many measurements.
 const (
 	compareRounds  = 4
 	comparePairs   = 4 // number of agents of each program that run at the same time

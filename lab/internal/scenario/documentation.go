@@ -21,8 +21,8 @@ import (
 
 // The scenario "documentation" runs every command of README.md, docs and docs/runbooks, except commands with a comment
 // "not run". Before the first command, the scenario starts a Deployment and other workloads with the names that the
-// documents use. Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so
-// that kubectl exec, logs and port-forward work.
+// documents use. Each documented command must succeed. The API server reaches the agent's pod and the kubelet through a
+// tunnel, so that kubectl exec, logs and port-forward work.
 func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // only background commands and helm run more than once
+			continue // a repeated command runs again only if it is a background command or a call of helm
 		}
 		ran[run.text] = true
 		v.Compared++

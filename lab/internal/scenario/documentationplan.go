@@ -138,8 +138,8 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 }
 
 // documentedEnd returns a pattern for the standard output of a command that does not end on its own. When the output
-// matches, the scenario can interrupt the command. The result "exits" is true if the program handles the interrupt and
-// must exit with status 0. For a command that ends on its own, documentedEnd returns an empty pattern.
+// matches the pattern, the scenario can interrupt the command. The result "exits" is true if the program handles the
+// interrupt and must exit with status 0. For a command that ends on its own, documentedEnd returns an empty pattern.
 func documentedEnd(call markdown.Call) (until string, exits bool) {
 	const anyLine = `\n`
 	has := func(words ...string) bool {

@@ -111,11 +111,11 @@ func costKinds(form string) ([]costKind, error) {
 // ABBA. The difference within a pair of neighboring blocks is the cost of the agents. With the order ABBA, a slow drift
 // of the cost has no effect on the result.
 //
-// The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
-// pods of its node. The API server encodes a change once for all watches with the same parameters. Therefore, the
-// scenario opens one watch for each of the two nodes, with the same parameters as a kubelet's watch. All blocks with
-// the same number of earlier Events use the same namespace. After each block, the scenario deletes the Events of the
-// block.
+// The agents run during all blocks, so the difference excludes the cost of an idle agent. The API server encodes a
+// change once for all watches with the same parameters, and a kubelet also watches the pods of its node. The two nodes
+// have no kubelet, so the scenario opens one watch for each node, with the same parameters as a kubelet's watch. All
+// blocks with the same number of earlier Events use the same namespace. After each block, the scenario deletes the
+// Events of the block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	kinds, err := costKinds(os.Getenv(costVariable))
 	if err != nil {

@@ -23,7 +23,8 @@ const (
 // pullTime is the time that the registry needs to send a layer of size coldLayer.
 const pullTime = coldLayer / pullRate * time.Second
 
-// firstLight starts one pod that goes through every part of a start-up. The duration of each part is known.
+// firstLight starts one pod that goes through every part of a start-up. The scenario determines the duration of each
+// part.
 func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		networkDelay = 2 * time.Second

@@ -288,7 +288,7 @@ func (f *fleet) clear(ctx context.Context) error {
 }
 
 // The method "received" returns two sums of received bytes. The first sum is for the pod watches of all real agents.
-// The second sum is for the bare watches of the nodes on which a block starts pods.
+// The second sum is for bare watches, but only of nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

@@ -13,7 +13,7 @@ const (
 )
 
 // fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. Each list has one value
-// for each pair of blocks. All costs are the costs of the agents alone.
+// for each pair of blocks. Each cost excludes the cost of the same nodes and pods without agents.
 type fleetSize struct {
 	agents      int
 	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once

@@ -114,7 +114,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     request for a sandbox and the start of the plugin.
 //   - The phases "pull" and "unpack" together last from the request for the image until the image is complete. The
 //     phase "unpack" is the part after the last byte. The runtime's log shows the time when the runtime starts to
-//     process the request. The kubelet measures the duration of a pull from its call to the runtime.
+//     process the request. The duration that the kubelet measures for a pull starts with the kubelet's call to the
+//     runtime.
 //   - The phase "init_run" lasts from the time when the container runs until the process's last log line. The runtime's
 //     timestamp for the start of the container is between the request and the response. The first log line can be
 //     earlier or later than the runtime's timestamp.
@@ -146,8 +147,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below start when the container's process starts. If one probe passed late, a part of the next probe's
-	// delay had already passed.
+	// All delays below count from the start of the container's process. If one probe succeeded late, a part of the next
+	// probe's delay was already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,

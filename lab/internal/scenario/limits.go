@@ -10,8 +10,8 @@ import (
 )
 
 // The constant "exact" is the largest difference from the truth that the scenarios accept for a phase on the node's
-// clock. The truth itself can be wrong by up to the value of "exact", because logs show the start of a phase some
-// milliseconds late, and the end some milliseconds early.
+// clock. Durations in the independent logs can also be wrong by up to the value of "exact": the logs show the start of
+// a phase some milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of

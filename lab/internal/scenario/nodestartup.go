@@ -33,7 +33,7 @@ const (
 	startUpRate   = 2 << 20          // bytes per second, so that the pull needs 8 s
 
 	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
-	ownLimit   = 100 * time.Millisecond // largest accepted difference for the node's own timestamps
+	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 )
 
 // nodeBoot holds the true instants of the boot.
@@ -228,8 +228,8 @@ func (n *nodeBoot) judge(report agent.NodeStartUp) {
 	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
 }
 
-// judgeErrors requires that the stated intervals contain the truth. The witness sees a change up to "late" after the
-// change happened.
+// judgeErrors requires that the stated intervals contain the truth. The constant "late" is the longest time until the
+// witness sees a change.
 func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	const late = 100 * time.Millisecond
 	inside := func(what string, from, to, earliest, latest time.Time) {
@@ -244,7 +244,7 @@ func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 		"booted":          {StartAt: n.booted, EndAt: n.booted},
 		"registered":      {StartAt: n.registered.Add(-late), EndAt: n.registered},
 		"kubelet_started": {StartAt: n.kubelet.Add(-late), EndAt: n.kubelet}, // the log has only the Event's time
-		"ready":           {StartAt: n.ready.Add(-5 * late), EndAt: n.ready}, // the request of the kubelet takes time
+		"ready":           {StartAt: n.ready.Add(-5 * late), EndAt: n.ready}, // the kubelet's status update takes time
 		"workload_ready":  {StartAt: n.workload.Add(-time.Second), EndAt: n.workload},
 	}
 	found := 0
@@ -273,8 +273,8 @@ func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	}
 }
 
-// judgeOutputs checks the reason of the network, the sentence about the waiting pod, the metrics, the record and the
-// command line.
+// judgeOutputs checks the message about the network, the name of the waiting pod in the verdict, the metrics, the
+// record and the command line.
 func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) error {
 	n.verdict.Compared += 4
 	if !slices.ContainsFunc(report.NotReady, func(r struct{ Message string }) bool {

@@ -122,9 +122,9 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 	}
 }
 
-// sameSpans requires that a start-up that was sent twice has the same spans. Spans with the same ID must be equal. A
-// span that is in both reports must have the same ID in both reports. The two agents can have different evidence, so
-// each report can have spans that the other report lacks.
+// sameSpans compares the spans in two reports about the same start-up. Spans with the same ID must be equal. A span
+// that is in both reports must have the same ID in both reports. The two agents can have different evidence, so each
+// report can have spans that the other report lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
 	named := make(map[string]string) // the IDs of each span, by the span's identity

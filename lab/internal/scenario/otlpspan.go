@@ -38,8 +38,8 @@ func (s stretch) holds(at time.Time) bool {
 // commonAttributes lists the attributes that all spans have.
 var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// requireSpans requires exactly the given spans below a parent span. Spans of one kind must be in the given order,
-// except the spans of containers.
+// requireSpans requires exactly the given spans below a parent span. Spans of the same kind must be in the given order,
+// but spans of containers can be in any order.
 func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {

@@ -61,8 +61,8 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
 		return err
 	}
-	// At the same time, a pod pulls from a registry that the file does not list. The agent must also probe the registry
-	// of the pull.
+	// While the agent runs the probes, a pod pulls an image from a registry that the probes file does not list. The
+	// agent must also probe the registry of the pull.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err

@@ -330,7 +330,7 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the verdict reports the missing failure
+		err = nil // the checks of the timeline report that no pull failed
 	}
 	if err != nil {
 		return timeline, err

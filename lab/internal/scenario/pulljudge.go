@@ -15,7 +15,7 @@ import (
 // unseenPull is a pull that took longer for the runtime than for the registry.
 type unseenPull struct {
 	what string
-	took time.Duration // difference between the runtime's duration and the registry's duration
+	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
 }
 
 // seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most

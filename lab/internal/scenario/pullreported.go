@@ -9,13 +9,13 @@ func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 		return true
 	case s.events:
 		// The kubelet's Events state whether the kubelet pulled the image, and the duration of the pull. With the
-		// policy IfNotPresent, the image was absent before a pull. With the policy Always, no evidence shows whether
-		// the pull downloaded content.
+		// policy IfNotPresent, the kubelet pulls an image only if the image is absent. With the policy Always, no
+		// evidence shows whether the pull downloaded content.
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
-	// The agent queried the runtime before the sandbox ran. The runtime's stores show whether content arrived after the
-	// agent's query. In three cases, the stores cannot show which pull downloaded an image: several containers use the
-	// image, an earlier pull failed, or several pulls share layers.
+	// The agent queries the runtime before the pod's sandbox runs. The runtime's stores show whether content arrived
+	// after this query. In three cases, the stores cannot show which pull downloaded an image: several containers use
+	// the image, an earlier pull failed, or several pulls share layers.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
@@ -37,7 +37,7 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 			what)
 	}
 	// Without Events, the start of the pull is known only from the step before the pull. Without Events, the error
-	// bound of a short pull is as large as the pull.
+	// bound of a short pull is as large as the pull's duration.
 	if (j.view.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)

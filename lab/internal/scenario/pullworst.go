@@ -112,16 +112,16 @@ func lateAnswer(a bench.Attempt) time.Duration {
 }
 
 // leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
-// least one half of the back-off. The kubelet waits at least for its back-off after each failure, and the statuses show
-// the failures.
+// least one half of the back-off. The pod's statuses show each failed pull, and the kubelet waits at least for the
+// back-off after each failed pull.
 const leastBackoff = 2
 
 // worstBackoff returns the largest error bound that an agent's evidence allows for the sum of all waits between
 // attempts. Each wait starts at the end of an attempt and ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
-		// The pod's status shows each failure later, and no evidence dates the requests. Any part of a wait can belong
-		// to a pull, except the kubelet's back-off: see leastBackoff.
+		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
+		// the requests. Any part of a wait can belong to a pull, except the kubelet's back-off: see leastBackoff.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -142,8 +142,8 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
 // plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
-// stores show when the manifest arrived. Only the kubelet's Events include the plugin's time in their durations. The
-// duration in a kubelet Event ends shortly before the Event.
+// stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's time. Such a
+// duration ends shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.view.events:
@@ -155,8 +155,9 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 }
 
 // The method "limit" returns by how much a reported duration of the attempt may differ from the truth. If the agent has
-// all sources and its evidence is exact, the result is the constant "exact". Otherwise, the method adds the agent's
-// error bound. The agent's error bound must not exceed the error bound that the agent's evidence allows.
+// all sources and its evidence is exact, the result is the constant "exact". If a source is missing or the evidence is
+// not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not exceed the error
+// bound that the agent's evidence allows.
 //
 // An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The lab's kubelet has no
 // credential plugins, so a larger error bound does not make the limit larger.
@@ -172,7 +173,7 @@ func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, wors
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the true duration in the logs can be wrong by the constant "exact"
+	if stated > worst+exact { // durations in the logs can differ from the truth by the constant "exact"
 		j.verdict.Problem("%s: the agent states an error bound of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst
