@@ -20,7 +20,7 @@ func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK,
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // true to omit details, which can contain names of pods, for clients that are not local
+	briefly  bool // if true, clients that are not local get no details, because details can contain names of pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -233,8 +233,8 @@ func (s *startUp) failedRuns() (changes []change) {
 	return changes
 }
 
-// sidecars returns one change for each init container that ran once. As a sidecar, the container starts as early as
-// before, but the next container does not wait for its end.
+// sidecars returns one change for each init container that ran once: the init container becomes a sidecar. The sidecar
+// starts as early as the init container did, but the next container does not wait for its end.
 func (s *startUp) sidecars() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]

@@ -132,7 +132,7 @@ func unique(records []api.Record) []*api.Record {
 	for i := range records {
 		kept = append(kept, &records[i])
 	}
-	// The last comparisons make the result independent of the order of the input.
+	// The last comparisons in the list make the result independent of the order of the input.
 	slices.SortFunc(kept, func(a, b *api.Record) int {
 		return cmp.Or(lastFirst(a.Partial, b.Partial), b.SettledAt.Compare(a.SettledAt.Time), byCreation(a, b),
 			cmp.Compare(a.State, b.State), cmp.Compare(a.Total, b.Total), cmp.Compare(a.TotalError, b.TotalError))

@@ -10,8 +10,8 @@ const maxNodes = 20
 
 // Images splits the measured start-ups by whether the pod had to pull an image.
 type Images struct {
-	Present *Durations `json:"present,omitempty"` // start-ups on nodes that had all images; nil if there are none
-	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil if there are none
+	Present *Durations `json:"present,omitempty"` // start-ups on nodes that had all images; nil without such start-ups
+	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil without such start-ups
 	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty.
 	Difference *Difference `json:"difference,omitempty"`

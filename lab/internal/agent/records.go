@@ -55,7 +55,7 @@ func readLogs(paths []string) ([]byte, error) {
 // readRecords parses the output of one or more agents.
 func readRecords(data []byte, namespace string) Records {
 	var records Records
-	var latest Timeline // latest timeline of any namespace, to which the following transition records belong
+	var latest Timeline // latest timeline of any namespace; the next transition records belong to this timeline
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break

@@ -82,7 +82,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		// v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
-		// These settings prevent changes to other parts of the machine.
+		// The following settings prevent the kubelet from changing other parts of the machine.
 		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
 		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
 		// The kubelet must not remove images during a measurement, even if the disk is full.

@@ -36,7 +36,7 @@ type knownLength struct {
 }
 
 // knownMilestone is a milestone, and the interval in which it happened. The interval begins with the cause of the
-// milestone and ends with one of its consequences.
+// milestone, and ends with a later consequence of the milestone.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span

@@ -72,8 +72,8 @@ var rightUnder = map[string][]string{
 	"layer": {"pull"},
 }
 
-// The method "tree" requires one root span, and a parent for every other span. The parent of phases, containers and
-// pulls is the root. The parts of a pull have the pull as their parent.
+// The method "tree" requires one root span, and a parent for every other span. The spans of phases, containers and
+// pulls have the root span as their parent. The parts of a pull have the pull as their parent.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {

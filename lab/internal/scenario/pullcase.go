@@ -149,7 +149,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is for another platform. Later, the image fits the node's platform.
+// otherPlatformCase returns a case whose image is first for another platform. After a failed pull, the scenario pushes
+// an image for the node's platform under the same name.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)

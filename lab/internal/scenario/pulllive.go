@@ -91,7 +91,7 @@ func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
 // while the pull is in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// Both the agent and the kubelet's log have a delay when a pull starts or ends.
+	// The agent and the kubelet's log can both report the start or the end of a pull late.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
 	wrong := make(map[string]int) // number of wrong pulls, by description
