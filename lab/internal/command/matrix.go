@@ -59,7 +59,7 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 		return err
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+		return fmt.Errorf("these scenarios failed: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }
