@@ -74,8 +74,8 @@ type runningStage struct {
 // runAll runs the components until ctx is done or a component fails. At the end, runAll stops all stages and returns
 // the first failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
-	// The components use neither ctx nor the context of the group. The end of ctx or a failure must not stop all
-	// components at the same time, because the stages stop in order.
+	// The components use neither ctx nor the context of the group. The stages must stop in order, so the end of ctx or
+	// a failure must not stop all components at once.
 	group, failed := errgroup.WithContext(context.Background())
 	r := &runner{logger: logger, group: group, failed: failed}
 	for _, info := range stages {

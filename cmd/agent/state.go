@@ -74,8 +74,8 @@ func (s savedState) components() []component {
 }
 
 // carriedOn returns the time from which the agent reports start-ups. The returned time is the start of the first agent
-// in an unbroken series of agents, or now minus newsFor, whichever is later. If the saved time is later than now,
-// carriedOn returns now.
+// in an unbroken series of agents, but at most newsFor before now. If the saved time is later than now, carriedOn
+// returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {

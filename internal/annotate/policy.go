@@ -18,8 +18,8 @@ const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests the annotation
 	// Forbidden only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is the time after a refusal in which the agent assumes that the policy still exists. After provenFor,
-	// the agent tests the policy again, because an administrator can remove the policy.
+	// provenFor is how long the agent accepts a refusal as proof that the policy exists. After provenFor, the agent
+	// tests the policy again, because an administrator can remove the policy.
 	provenFor = 10 * time.Minute
 	// policyWords is part of the API server's message when a policy refuses a request
 	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).

@@ -39,8 +39,8 @@ type view[T any] struct {
 	empty    string        // text instead of an empty table
 	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
 	// queries, the command identifies each item by the function "id". The result of the function "state" must not
-	// contain durations that grow with time. A growing duration would make the command print every row after each
-	// query.
+	// contain durations that grow with time. With such a duration in the state, the command would print every row again
+	// after each query.
 	id, state func(T) string
 }
 

@@ -307,8 +307,8 @@ func factorText(factor *float64) string {
 	return factorState(factor)
 }
 
-// factorState returns a factor for the state of a row. With -w, the command prints the row again for a changed factor
-// only if the factor, rounded to one decimal, is different.
+// factorState returns a factor for the state of a row. The factor is rounded to one decimal, so that the command with
+// -w does not print a row again for a small change of the factor.
 func factorState(factor *float64) string {
 	if factor == nil {
 		return "-"

@@ -41,8 +41,8 @@ var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 // namespaceType lists kubectl's names of the type Namespace.
 var namespaceType = []string{"namespace", "namespaces", "ns"}
 
-// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error
-// and does not mean NAMESPACE/POD, because namespaces rarely have names of resource types.
+// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error.
+// It does not name a pod in the namespace "svc", because namespaces rarely have the name of a resource type.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",

@@ -14,7 +14,7 @@ import (
 
 // leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
 // interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice, so that each of 100 pods gets a lease within eventGrace: the time for which the core waits for late Events
+// slice. So each of 100 pods gets a lease within eventGrace. The core waits for late Events for the time eventGrace
 // (package timeline).
 const (
 	leaseTime = 30 * time.Second
@@ -130,9 +130,9 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. The method "failed" returns true only if the revision expired before the call of the method
-// "accept", because an expired revision is not a failure of the API server. A slow API server can report an expired
-// revision even after the call of the method "accept".
+// pods lose their position. The method "failed" returns true if the error does not count as a failure: the revision
+// expired before the call of the method "accept". A slow API server can report an expired revision even after the call
+// of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -9,8 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// follower keeps one watch open. The watch serves a single pod, or several pods share the watch: the pods of one
-// namespace, or the pods of all namespaces.
+// follower keeps one watch open. A watch serves a single pod, the pods of one namespace, or the pods of all namespaces.
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch

@@ -11,8 +11,7 @@ import (
 // agent assumes that all existing Events have arrived.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
-// versions. If an Event's version is lower than the version of an Event that arrived earlier, the Event is an existing
-// Event.
+// versions. So if an Event's version is lower than the highest version so far, the Event is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time

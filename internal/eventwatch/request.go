@@ -22,8 +22,8 @@ type request struct {
 	// The field "served" is true if a watch has delivered the pod's first Event, or has delivered all existing Events.
 	served atomic.Bool
 
-	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin
-	// is unknown. If arrivedAt is zero, no sample can precede the pod's Events.
+	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
+	// unknown. arrivedAt is zero if every sample is too late for the pod's first Events.
 	position  *position
 	arrivedAt time.Time
 
@@ -35,10 +35,10 @@ type request struct {
 	declared   bool
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
-	// into the channel before each observation, and takes the token out afterwards. If one watch reports that all
-	// Events have arrived, its report cannot overtake an Event from the pod's other watch. A mutex is unsuitable,
-	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for
-	// the token. The token guards the fields below.
+	// into the channel before each observation, and takes the token out afterwards. So one watch cannot report that all
+	// Events have arrived while the pod's other watch still delivers an Event. A mutex is unsuitable, because a
+	// goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for the
+	// token. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
@@ -73,7 +73,8 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// vouch observes EventsWatched, unless another open watch has already caused this observation.
+// vouch records that a watch has delivered all existing Events. If the watch is the pod's first open watch that has
+// done so, vouch reports EventsWatched.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

@@ -36,8 +36,8 @@ const (
 )
 
 // A sample is a list with a field selector for the name of one Event. To answer a list with sampleSelector, etcd reads
-// only one key, even if the namespace contains many Events. The Event that sampleSelector names does not exist. The
-// namespace sampleNamespace exists in every cluster.
+// only one key, even if the namespace contains many Events. An Event with the name in sampleSelector does not need to
+// exist. The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -45,8 +45,8 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. A pod's position means that the agent has
-// observed all Events about the pod that the API server stored after the time `since` and up to the revision.
+// position is a point in the sequence of changes of the API server's Events. If a pod has a position, the agent has
+// observed every Event about the pod that the API server stored after the time `since`, up to the revision.
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing

@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// all further pods wait for a watch. If more than maxAlone pods of any other namespace are requested, all requested
-	// pods of the namespace share one watch. Each watch is expensive: the API server decodes every new Event of the
-	// namespace, even Events that the watch does not select.
+	// all further pods wait for a watch. In any other namespace, more than maxAlone requested pods share one watch.
+	// Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the watch does
+	// not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
@@ -85,7 +85,7 @@ func (s *Source) share(scope string) {
 	}
 	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.replaces)
 	if s.queue.taken >= s.queue.limit {
-		// One of the replaced watches can release its slot now, so the shared watch requires no additional slot.
+		// No slot is free, so one of the replaced watches stops. The shared watch gets the next free slot.
 		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
 			s.stopAlone(f.pods[i])
 			at = 0
@@ -165,8 +165,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // of a namespace have their own watch in addition to the shared watch, so that other namespaces get slots. notEnough
 // takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. The older watch
-// could end before it has delivered all Events from before the start of the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Without the new
+// watch, the pod's old watch could end before it has delivered all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,8 @@ const DefaultWatches = 32
 // that the pod waits.
 const unservedAfter = 5 * time.Second
 
-// maxLeft is the maximum number of pods whose position Source remembers after the request ended. A node has some
-// hundred pods.
+// maxLeft is the maximum number of pods whose position Source remembers after the request ended. Most nodes have at
+// most a few hundred pods.
 const maxLeft = 512
 
 // Config configures a Source. All fields except Cluster, Limit and Delay are required.
@@ -107,7 +107,8 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	// The counter starts above all order numbers of an earlier agent in the same recording.
+	// The counter starts at the current time. So its numbers are higher than the numbers of earlier agents in the same
+	// recording.
 	s.statements.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s

@@ -221,7 +221,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method "covers" reports whether a watch delivers all Events about a pod that the agent has not observed yet.
+// The method "covers" reports whether a watch delivers all Events of a pod that are new to the agent.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,8 +33,8 @@ type watchSession struct {
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// The field "since" is the time from which the watches of the pod have delivered all Events of the pod. If Events
-	// are missing, the field "since" is zero.
+	// The watches of the pod have delivered every Event of the pod since the time in the field "since". If Events are
+	// missing, the field "since" is zero.
 	since   time.Time
 	vouched bool
 	// The field "whole" is true if the agent has observed all Events about the pod that the watch has received so far.
@@ -108,9 +108,9 @@ func (r *watchSession) advanceAll() {
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events. If a watch of the history has delivered no
-// Event, revision returns zero, because the watch might still wait for a slow API server. If revision returns zero, the
-// next watch reads the history again.
+// revision returns the revision up to which the watch has delivered Events. If the watch begins with the history and
+// has delivered no Event, the API server might still be reading the history. So revision returns zero, and the next
+// watch reads the history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -198,9 +198,8 @@ func (r *watchSession) hand(over func()) {
 }
 
 // knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's name.
-// If the kubelet uses a host that differs from the node's name, the Events of requested pods show the kubelet's host.
-// One forged host does not make the cache incomplete, because the kubelet's next Event about a requested pod shows the
-// real host.
+// If the kubelet uses a host that differs from the node's name, the Events of requested pods show the kubelet's host. A
+// forged host has no lasting effect, because the kubelet's next Event about a requested pod contains the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores

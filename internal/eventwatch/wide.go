@@ -67,8 +67,8 @@ func (s *Source) unshare(f *follower) {
 	s.nudge()
 }
 
-// reshare starts a shared watch if more than maxAlone pods of a namespace have their own watches and the namespace no
-// longer counts as wide. reshare takes the lock.
+// reshare starts a shared watch for a namespace that no longer counts as wide. reshare has no effect if at most
+// maxAlone pods of the namespace have their own watches. reshare takes the lock.
 func (s *Source) reshare(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *Source) reshare(f *follower) {
 }
 
 // The method "blocked" reports whether a single-pod watch must wait because its namespace already has the maximum
-// number of such watches (maxAlone). In a wide namespace, the waiting watch opens when another pod of the namespace
-// needs no more Events, or releases its slot (yields). The caller must hold the lock.
+// number of such watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the
+// namespace has ended or has released its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {
 		return false
@@ -107,9 +107,9 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 }
 
 // The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
-// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now (blocked). A pod
-// that already had a watch waits until a slot is free. If all pods of the namespace took turns, the API server would
-// decode each Event once for each pod. The caller must hold the lock.
+// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now (blocked). For a
+// waiting pod that already had a watch, no other watch releases its slot early. If all pods of the namespace took
+// turns, the API server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

@@ -14,8 +14,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share of the reference's time that counts as dependent on the number of bytes, from 0
-	// to 1.
+	// leastByBytes is a share from 0 to 1. At least this share of the reference's time counts as time that depends on
+	// the number of bytes.
 	leastByBytes = 0.1
 )
 
@@ -127,7 +127,7 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
 		// The registry's past pulls come from nodes with other disks, so the comparison excludes the time of unpacking.
-		// If the unpacking overlapped with the download, the comparison still subtracts the whole time of unpacking.
+		// If the unpacking overlapped with the download, the comparison excludes too much time.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

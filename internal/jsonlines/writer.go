@@ -52,8 +52,8 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up, or the termination of a pod if the field "terminated" is true, or the start-up of the node if the
-// field "node" is not nil.
+// item is an entry of the queue. By default, an item is the start-up of a pod. If the field "terminated" is true, the
+// item is the termination of the pod instead. If the field "node" is not nil, the item is the start-up of the node.
 type item struct {
 	timeline.Timeline
 	terminated bool
@@ -87,7 +87,8 @@ func New(config Config) *Writer {
 // is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		// The queue counts the dropped item. A later record of this start-up replaces the dropped record.
+		// If the queue drops the item, the queue counts the drop. A later record of this start-up replaces the dropped
+		// record.
 		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare)
 		return
 	}

@@ -40,9 +40,10 @@ type Reviewer struct {
 	// tokens protects scrapers from clients with invented tokens, and from pods whose valid tokens have no permissions.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client. A request uses the limit of its client before the shared limit
-	// for unknown tokens. Because of the limits for each client, a scraper with a new token gets its reviews even if
-	// other clients send many tokens.
+	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the
+	// request's client. When this limit is used up, the review counts against the shared limit for unknown tokens.
+	// Because of the limits for each client, a scraper with a new token gets its reviews even if other clients send
+	// many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 

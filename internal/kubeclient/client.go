@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New creates a client for core/v1. The client supports no other API group, because the scheme of the full clientset
-// takes megabytes of memory. Clients of one configuration share their connections.
+// New creates a client for core/v1. The client supports only core/v1, because the scheme of the full clientset takes
+// megabytes of memory. Clients of one configuration share their connections.
 func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }

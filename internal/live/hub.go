@@ -45,8 +45,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. A blocked viewer keeps at most maxBatch
-	// dropped events of the log in memory.
+	// maxBatch is the maximum number of events that Viewer.Next returns. If a viewer blocks, at most maxBatch events
+	// stay in memory after the log has dropped them.
 	maxBatch = 64
 )
 

@@ -54,8 +54,8 @@ func (l *pullLook) look(ctx context.Context) {
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
 }
 
-// resend sends a pod again if the pod's image began to arrive, or if the download has just completed. No observation
-// reports when an image begins to arrive or when a download completes.
+// resend sends a pod again if the download of the pod's image has just begun or ended. No observation reports when a
+// download begins or ends.
 func (l *pullLook) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

@@ -13,9 +13,9 @@ import (
 // share the answer for 1 s.
 const downloadAge = 3 * time.Second
 
-// Bound divides the open phase of each starting pod whose image is arriving. Without data about the download, the open
-// phase is unattributed until the pull ends, because the evidence cannot separate the queue, the download and the
-// unpacking. Bound does not change the argument's timelines.
+// Bound splits the open phase of each starting pod whose image is being downloaded. Without data about the download,
+// the open phase is unattributed until the pull ends, because the evidence cannot separate the queue, the download and
+// the unpacking. Bound does not change the argument's timelines.
 //
 // A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {

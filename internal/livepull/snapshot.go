@@ -88,8 +88,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
 //   - If no image reference contains the digest, the pull must request an image of the download's repository.
-//     Records prefers pulls that are certainly in progress, then possible pulls, and then pulls of containers that
-//     restart or whose start-up is complete.
+//     Records considers pulls that are certainly in progress first, and possible pulls after that. Pulls of containers
+//     that restart or whose start-up is complete come last.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If the pulls that match the download request different images, Records omits the download, because the right pull
 //     is unknown.
@@ -131,7 +131,8 @@ func (s Snapshot) assigned() []requestedPull {
 			fitting[0].take(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// The runtime currently downloads nothing for this image, or the download's image will be known soon.
+			// This download gets no record: the runtime currently downloads nothing for the image, or the image is not
+			// known yet.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}

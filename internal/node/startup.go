@@ -23,7 +23,7 @@ const (
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is the minimum time from the agent's start until the agent ends the start-up. Within
+	// startUpSettles is how long the agent must have run before it can settle the node's start-up. Within
 	// startUpSettles, the agent receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
 	// eventsArrive is the time that the kubelet gets to send its Events about the ready node.
@@ -110,8 +110,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 }
 
-// Seen implements podwatch.Follower. Seen uses only pods from before the boot. The agent's timelines contain more facts
-// about the pods from after the boot.
+// Seen implements podwatch.Follower. Seen ignores pods that were created after the boot, because the agent's timelines
+// contain more facts about these pods.
 func (s *StartUp) Seen(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +206,8 @@ func (s *StartUp) following() bool {
 	return s.evidence != nil
 }
 
-// look requests the Node object and the timelines of the pods. If a request fails, the timeline only becomes less
-// precise.
+// look requests the Node object and the timelines of the pods. A failed request makes the timeline less precise, but
+// has no other effect.
 func (s *StartUp) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()

@@ -25,6 +25,6 @@
 // The kubelet writes changed messages of the condition Ready to the API server only every 10 s. The package assumes
 // that no problem of the runtime begins after the last message and ends before the node is ready. Problems of the
 // network plugin and of the kubelet itself exist from the start of the kubelet. A solved problem of the network plugin
-// or of the kubelet does not return. If a message names the network, the time belongs to the network plugin. The plugin
-// can wait for another component, but no evidence shows this component.
+// or of the kubelet does not return. If a message names the network, the time belongs to the network plugin. The
+// network plugin can wait for another component, but the evidence does not name this component.
 package nodestart

@@ -187,9 +187,9 @@ func (f *fold) readiness() known {
 }
 
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
-// a node that is already ready, it creates no Event NodeReady. When the condition Ready then becomes false, the kubelet
-// creates an Event NodeNotReady. An Event NodeNotReady close to the Event about a reboot proves nothing, because the
-// kubelet's first status after a reboot can make the condition false.
+// a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
+// an Event NodeNotReady. An Event NodeNotReady close to the Event about a reboot proves nothing, because the kubelet's
+// first status after a reboot can make the condition false.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return slices.ContainsFunc(f.events, func(e Event) bool {
@@ -199,8 +199,8 @@ func (f *fold) lostReadiness(ready interval) bool {
 }
 
 // neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
-// given index. The result is true only if the condition Ready of the first known state is not true and has not changed
-// since the registration.
+// given index. In the first known state, the condition Ready must not be true, and must be unchanged since the
+// registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {
 		if s.gap {
@@ -219,9 +219,9 @@ func (f *fold) sinceRegistration(s state) bool {
 	if f.createdAfterBoot() {
 		return true
 	}
-	// After a reboot, f.registered depends on the kubelet's timestamps, so the comparison above proves nothing. Only
-	// the Event about the reboot, or a recent list without a Node object of this boot, proves that the status is the
-	// kubelet's first status.
+	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
+	// above proves nothing. Only the Event about the reboot, or a recent list without a Node object of this boot,
+	// proves that the status is the kubelet's first status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore
@@ -260,8 +260,8 @@ func (f *fold) messages() []NotReady {
 // boundary before the cursor gives a phase of length zero.
 func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
 
-// untilWithin ends the current phase like the method "until". If "most" is not negative, the error bound of the phase
-// is at most "most".
+// untilWithin ends the current phase like the method "until". If the argument "most" is not negative, it limits the
+// error bound of the phase.
 func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	if !end.is { // the boundary lies in the future
 		end = known{interval: exactly(f.now)}

@@ -120,9 +120,9 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time at which certainly no start-up taint kept the first workload pod from the
-// node. The result is false if the latest known time is not before the binding of the pod. A taint that still existed
-// after the binding did not keep the pod from the node.
+// takesPodsUntil returns the latest time at which the agent is sure that no start-up taint kept the first workload pod
+// from the node. The result is false if the latest known time is not before the binding of the pod. A taint that still
+// existed after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false
@@ -143,7 +143,7 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 // work.
 func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
-	inside := false // true if the cursor is a boundary of this pod
+	inside := false // true if the cursor is at the end of a phase of this pod
 	for _, s := range t.Phases {
 		to := boundary(t, s.EndAt)
 		if s.Open {

@@ -51,7 +51,8 @@ func (f *fold) orBound(k known) known {
 const staleAfter = 30 * time.Second
 
 // assured returns the end of a state of the node. If the end is unknown, assured returns the latest boundary at which
-// the state certainly still existed. The result "all" is false if the time after the boundary has no evidence.
+// the state certainly still existed. The result "all" is false if no evidence shows the node's state after the returned
+// boundary.
 func (f *fold) assured(end known) (_ known, all bool) {
 	if end.is || len(f.states) == 0 {
 		return f.orBound(end), end.is || f.open
@@ -109,7 +110,7 @@ func (f *fold) untilReady() {
 		unready = f.states[:r]
 	}
 	if len(unready) > 0 && !f.sinceRegistration(unready[0]) {
-		unready = nil // the node was possibly ready before the agent saw it, so the messages are about another problem
+		unready = nil // the node was possibly ready earlier, so the messages can be about a later problem
 	}
 	if len(unready) == 0 {
 		if f.registered.is {
@@ -163,8 +164,8 @@ func (f *fold) untilSolved(end known, problems reason) {
 }
 
 // lag returns the greatest delay with which the kubelet reports that its problem is over. The kubelet checks often only
-// after it has created the Node object. If the object is from before the boot and still has the status ready,
-// fastStatusUpdateOnce ends immediately.
+// during its first two minutes, and only if the Node object is from after the boot. If the object is from before the
+// boot and still has the status ready, fastStatusUpdateOnce ends immediately.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {

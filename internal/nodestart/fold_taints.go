@@ -47,8 +47,8 @@ func (h heldTaint) end(f *fold) interval {
 	return exactly(f.now)
 }
 
-// begin returns the time from which the taint existed. If a start-up taint cannot return, a component added it at the
-// registration of the node or earlier.
+// begin returns the time from which the taint existed. For a known taint that cannot return, begin returns the
+// registration of the node, because no component adds such a taint later.
 func (h heldTaint) begin(f *fold) interval {
 	switch {
 	case h.since > 0:
@@ -112,9 +112,8 @@ const (
 	certainly
 )
 
-// tolerated reports whether the first workload pod was bound although the taint existed. If the evidence does not show
-// whether the taint was removed before the binding, a phase unschedulable of the pod proves that the pod did not
-// tolerate the taint.
+// tolerated reports whether the first workload pod was bound although the taint existed. If the time of the taint's
+// removal is too uncertain, a phase "unschedulable" proves that the pod did not tolerate the taint.
 func (f *fold) tolerated(h heldTaint) answer {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
 		return no
@@ -141,8 +140,8 @@ func (f *fold) tolerated(h heldTaint) answer {
 	return possibly
 }
 
-// taintsKnown returns the time from which the agent knew the taints. The result is empty if the agent knew the taints
-// when the node became ready, or if a taint of the first state has existed since the registration.
+// taintsKnown returns the time from which the agent knew the taints. The result is empty in two cases: the agent knew
+// the taints when the node became ready, or a taint of the first state has existed since the registration.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {

@@ -66,8 +66,8 @@ func (i interval) notBefore(t time.Time) interval {
 	return i.within()
 }
 
-// between returns the time between two estimates, and the error bound of this time. The true end is not before the true
-// start.
+// between returns the time between two estimates, and the error bound of this time. The error bound takes into account
+// that the true end is not before the true start.
 func between(start, end interval) (length, most time.Duration) {
 	length = end.at.Sub(start.at)
 	shortest := max(0, end.earliest.Sub(start.latest))

@@ -77,9 +77,9 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	return pull
 }
 
-// partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So
-// the span of each layer starts with the pull's download, and shows the time for which the pull waited for this
-// layer.
+// partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So the
+// span of each layer starts when the download of the whole pull starts. The duration of the span is the time for which
+// the pull waited for this layer.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {

@@ -18,8 +18,8 @@ const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
 	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even if
 	// all start-ups complete at the same time. While the pods exist, a full queue takes only 1 MiB, because the queue
-	// and reconcile share the timelines. If all pods are deleted, reconcile no longer holds the
-	// timelines, and a full queue takes about 5 MiB.
+	// and reconcile share the timelines. After all pods are deleted, only the queue holds the timelines, so a full
+	// queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.

@@ -242,9 +242,9 @@ func (e *environment) checkClientKey(signal string) {
 
 // checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
 // endpoint. The specification defines INSECURE only for endpoints without a scheme, and the exporters cannot use such
-// endpoints. For an endpoint with a scheme, the exporters let INSECURE override the scheme. If INSECURE contradicted
-// the scheme, the exporters would send traces and keys unencrypted to an https:// endpoint, or use TLS with a server
-// that does not support TLS.
+// endpoints. If the endpoint has a scheme and INSECURE is set, the exporters ignore the scheme. If INSECURE
+// contradicted the scheme, the exporters would send traces and keys unencrypted to an https:// endpoint, or use TLS
+// with a server that does not support TLS.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.lookUp(signal, "ENDPOINT")
 	name, insecure := e.lookUp(signal, "INSECURE")

@@ -100,8 +100,8 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 
 // The method "compare" lists the pods and compares the list with the pods in the store. If there are differences, the
 // method "compare" waits for the watch. If differences remain, the method "compare" lists the pods again. The method
-// "compare" then repairs and counts each difference that both lists show, unless the watch has reported it in the
-// meantime.
+// "compare" then repairs and counts the differences that both lists show. It skips the differences that the watch has
+// reported in the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen

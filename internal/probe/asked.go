@@ -67,8 +67,8 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop waits until all probes have stopped. The context of the probes must already be done. Otherwise, the probes would
-// stop one after another, and the Runner would delete the series of the registries' probes.
+// stop waits until all probes have stopped. The context of the probes must already be done. If the context were not
+// done, the probes would stop one after another, and the Runner would delete the series of the registries' probes.
 func (a *asked) stop() {
 	for _, stop := range a.probes {
 		stop()

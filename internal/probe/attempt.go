@@ -25,8 +25,8 @@ type RoundTrip func(context.Context) error
 // asker makes one attempt and records the stages of this attempt in s.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. A RoundTrip uses an existing connection of the
-// agent. An attempt without a RoundTrip opens a new connection.
+// askerOf returns the function that makes the attempts of a probe. Probes of kind cri and apiserver use an existing
+// connection of the agent (RoundTrip). All other attempts open a new connection.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:

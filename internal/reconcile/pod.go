@@ -16,8 +16,8 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the agent waits only askGapRuns, because a client can delete the pod
-	// without a grace period. The runtime soon forgets a deleted pod.
+	// the change reports a new run of a container, the agent waits only askGapRuns, because the runtime soon forgets a
+	// pod that is deleted without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
@@ -269,8 +269,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final and reports it once. The agent does not report a start-up that was complete
-// before the agent first saw the pod, because a previous agent might have reported it. The agent's API shows every
+// settle makes the pod's timeline final and reports it once. If a start-up was complete before the agent first saw the
+// pod, the agent does not report the start-up, because a previous agent might have done so. The agent's API shows every
 // start-up, even if the agent does not report the start-up.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()

@@ -19,9 +19,9 @@ type Restored struct {
 	EventsUntil time.Time
 }
 
-// restore continues the previous agent's work. Repeated observations do not change evidence, so the sources can repeat
-// observations now. The previous agent's open queries and Event watches are unknown, so restore requests all missing
-// evidence again.
+// restore continues the previous agent's work. The sources can deliver earlier observations again, because repeated
+// observations do not change evidence. The previous agent's open queries and Event watches are unknown, so restore
+// requests all missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {

@@ -11,8 +11,8 @@ import (
 // pods with other data, which can be older than the end of a start-up.
 const lingerTime = 5 * time.Second
 
-// Starting returns the pods that are starting or completed their start-up within the last seconds (lingerTime).
-// Callers share the result and must not change it.
+// Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
+// the result and must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "starting pods", r.startingTimelines)
 }
@@ -25,8 +25,8 @@ type cachedStarting struct {
 	at       time.Time
 }
 
-// cacheFor is the maximum age of a cached result. The durations of open phases in a cached result are as old as the
-// result.
+// cacheFor is the maximum age of a cached result. The durations of phases in progress do not grow while a result is
+// cached.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

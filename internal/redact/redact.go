@@ -146,7 +146,7 @@ func shorten(text string) string {
 }
 
 // withoutUser returns an address without user and query. Standards forbid an unescaped @, / or ? in a password, but
-// people write these characters. Therefore, the user ends at the last @ of the address.
+// people write these characters. Therefore, withoutUser uses the last @ of the address as the end of the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]

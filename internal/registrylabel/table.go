@@ -12,7 +12,7 @@ type table struct {
 }
 
 type count struct {
-	pulls, tooMany int // counted pulls, and the maximum number of these pulls that belong to other registries
+	pulls, tooMany int // counted pulls; how many of these pulls can belong to other registries
 	most           int // the count after the latest pull with full = true; halving does not reduce this value
 	own            bool
 	namespace      string // namespace of the pod that caused the label; empty for a confirmed registry
@@ -66,8 +66,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that has a label because a pod of the namespace pulled from it. ownOf returns an empty
-// text if no such registry exists, or if the namespace is unknown.
+// ownOf returns the registry whose label was caused by a pod of the namespace. ownOf returns an empty text if no such
+// registry exists, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

@@ -34,8 +34,8 @@ func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
 	return whatIfText(lines, page)
 }
 
-// gainText describes the interval of the new duration. If the interval of the new duration contains the old duration,
-// gainText describes the gain, because the interval of the gain is smaller.
+// gainText describes the new duration as an interval. If the old duration lies in this interval, gainText describes the
+// saved time instead. The interval of the saved time is smaller.
 func gainText(least, most, gainLeast, gainMost, total api.Seconds) string {
 	switch {
 	case gainLeast <= 0:

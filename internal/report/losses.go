@@ -13,7 +13,7 @@ import (
 const leastSeconds = 1e-6
 
 // losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
-// equal. If a workload needs less than the expected time for a cause, the lost time does not change.
+// equal. A workload that needs less than the expected time for a cause does not reduce the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss
@@ -62,7 +62,7 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Start-ups that did not finish would need more time for later phases.
+				// Start-ups without success can lack their later phases, so the observed time alone can be too short.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// socketMode allows only the proxy's user and group to connect. The agent has the same user and group.
+// socketMode allows only the proxy's user and group to connect. The agent runs with the proxy's user and group.
 const socketMode = 0o660
 
 // listen creates the socket. listen removes a socket that a previous proxy left. listen fails if the path is not a

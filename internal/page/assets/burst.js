@@ -1,4 +1,4 @@
-// Functions for the latest pulls that could have waited for each other. All functions are pure.
+// Functions for bursts. The pulls of a burst are so close in time that they could have waited for each other. All functions are pure.
 
 const APART = 60000; // minimum time without a pull between two bursts, in milliseconds
 const MOST = 40;

@@ -57,8 +57,8 @@ export function matcher(c, nodeNow) {
 }
 
 // The function `choose` returns two sorted lists: start-ups in progress, and completed start-ups. The function also counts the start-ups of
-// each state that match all filters except the filter for the state. The key `''` has the count for all states. The default order of
-// start-ups in progress is their age, so that the order does not change.
+// each state that match all filters except the filter for the state. The key `''` has the count for all states. By default, start-ups in
+// progress are sorted by age, because this order does not change over time.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

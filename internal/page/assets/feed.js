@@ -8,7 +8,7 @@ const PAGE = 250; // start-ups in a response: a larger response would block the 
 const SILENCE = 5000; // milliseconds that the page waits for `reset` before it requests the list: a proxy can delay the stream
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
-const HIDDEN = 20000; // milliseconds until a hidden page disconnects: a browser opens at most six connections to a server
+const HIDDEN = 20000; // milliseconds until a hidden page disconnects, because a browser opens at most six connections to a server
 
 export class Feed {
   #known;

@@ -12,8 +12,8 @@ import { mostCauses, shortCause } from './words.js';
 
 const MOST = 300; // rows
 
-// Each column has a head, the property by which the column sorts, and a function that returns a group's cell.
 const slowest = (g) => number(brief(g.slowest), { link: g.longest ? ofPod(g.longest.namespace, g.longest.name, g.longest.uid) : '' });
+// Each column is a list: the heading, the property that determines the order, and a function that returns the cell of a group.
 const workloads = {
   group: (all, c, now) => workloadsOf(all, now),
   startUps: (c) => c,

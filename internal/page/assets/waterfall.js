@@ -146,7 +146,7 @@ function nameOf(r) {
   }
 }
 
-// The phase `unpack` is only the part of the unpacking after the download.
+// The phase `unpack` contains only the unpacking that happens after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';
