@@ -19,9 +19,9 @@ const memoryShare = 90
 // default 100). The agent allocates little, so a lower value saves memory and costs little CPU time.
 const collectAt = 50
 
-// limitMemory makes Go's garbage collector run more often than by default. Near the memory limit of the process's
-// cgroup, the collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory does not replace the value,
-// because Go has already applied the variable.
+// limitMemory makes Go's garbage collector run more often than by default. When the memory in use approaches the limit
+// of the process's cgroup, the garbage collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory does
+// not replace the value, because Go has already applied the variable.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)

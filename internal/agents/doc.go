@@ -5,7 +5,7 @@
 // The package can reach an agent in two ways: over the API server's proxy to pods, and over a port-forward. The proxy
 // needs one request on an existing connection, and requires only the verb "get" on pods/proxy. A port-forward also
 // reaches agents that accept only loopback clients, and pods that the API server cannot reach over the network. The
-// first request to an agent decides which way later requests use.
+// first request to an agent determines whether later requests use the proxy or a port-forward.
 //
 // The proxy and the port-forward do not forward the user's credentials. If an agent requires tokens or passwords, the
 // user must query the agent directly.

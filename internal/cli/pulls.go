@@ -231,9 +231,9 @@ func (p listedPull) texts() render.PullTexts {
 	return render.PullTextsOf(p.recent.PullRecord)
 }
 
-// age returns the time since the kubelet requested a pull in progress. The age has its own column, because a pull
-// without content can wait in the node's queue or for the registry's first answer. The agent cannot divide the age
-// between the columns QUEUE and PULL.
+// age returns the time since the kubelet requested a pull in progress. The age has its own column, because the agent
+// cannot divide the age between the columns QUEUE and PULL. For example, a pull without content can wait in the node's
+// queue or for the registry's first answer.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"

@@ -28,8 +28,8 @@ const (
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
 // server. The API server controls only two of the checked texts: the namespace and the resource version. The client
 // that creates an Event chooses all other texts of the Event. In core/v1 Events, the API server does not limit the
-// length of the client's texts. If the agent cut an identifying text, two objects could get the same identity, so
-// convertEvent shortens only descriptive texts.
+// length of the client's texts. convertEvent shortens only descriptive texts. If the agent shortened an identifying
+// text, two objects could get the same identity.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||

@@ -22,11 +22,11 @@ const (
 	// arrives, the sample counts as older than all Events of the pod. The kubelet's timestamps have a resolution of one
 	// second, and the pod can arrive late.
 	settled = 2 * time.Second
-	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
-	// begins at an older revision, etcd must read more revisions.
+	// maxBefore is how old a sample can be when a pod that uses the sample arrives. For a watch that begins at an older
+	// revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum age of a pod for which the agent uses a new sample of the revision. The kubelet needs
-	// some tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum age of a pod for which the agent uses a new sample of the revision. The kubelet needs a
+	// few tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
@@ -101,8 +101,8 @@ func (s *Source) PodStarting() {
 
 // requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random time,
 // because an earlier sample covers the pod. The random wait spreads the load, because the pods of a new DaemonSet
-// arrive on all nodes at the same time. An urgent sample must not wait, because the kubelet would create the pod's
-// first Events before the sample. The caller must hold the lock of Source.
+// arrive on all nodes at the same time. An urgent sample must not wait, so that the sample is complete before the
+// kubelet creates the pod's first Events. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {

@@ -154,8 +154,8 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 
 // The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
 // goroutine at a time requests the list. The timeout of the list is sampleInterval, so a slow namespace does not block
-// other namespaces for long. If the list reaches the timeout but a sample succeeds, the namespace counts as large. If
-// the namespace is already known to be large, the method returns no position.
+// other namespaces for long. The namespace counts as large if this list reaches the timeout although a sample succeeds.
+// If the namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -246,8 +246,8 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
-// The second result is false if the pod's position expired. After the position expired, the agent does not know since
-// when it has received all Events of the pod.
+// The second result is false if the pod's position expired. Without a valid position, the agent does not know from
+// which time it has received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,8 @@ const (
 	wideWithin = 10 * time.Second
 	// A namespace is wide if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
-	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
+	// wideFor is how long a namespace counts as wide. During this time, the agent opens no shared watch of the
+	// namespace.
 	wideFor = 10 * time.Minute
 )
 

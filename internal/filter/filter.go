@@ -29,7 +29,7 @@ type Filter struct {
 type Key struct {
 	Namespace, Name string
 	State           timeline.State
-	Total           time.Duration // time so far while the start-up is in progress
+	Total           time.Duration // duration; for a start-up in progress, the time so far
 	SettledAt       time.Time     // zero while the start-up is in progress
 	Gone            bool          // the pod's object was deleted
 }

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
 	Bytes      int                   // maximum total size of all entries (Entry.size), and of the data in Beside
-	Beside     func() int            // size of other data with the same limit, in bytes; nil for no other data
+	Beside     func() int            // size in bytes of other data that counts towards Bytes; nil without such data
 	Now        func() time.Time      // clock for the time of a pod's deletion
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger

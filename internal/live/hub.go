@@ -1,6 +1,6 @@
 // Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once, and
-// keeps only the last change of each pod in a log. Each viewer has a position in the log. A slow viewer has no queue,
-// and skips changes that newer changes have replaced. Without viewers, the package computes nothing.
+// keeps only the last change of each pod in a log. Each viewer has a position in the log. A viewer has no queue. A slow
+// viewer skips the changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
 // The goroutine of package reconcile records the changes. The goroutine of Hub.Run fetches and encodes the changed
 // timelines. Viewers read from their own goroutines.

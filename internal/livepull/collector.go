@@ -94,7 +94,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // any other state is empty: several pulls can own an active download
+		} // if several pulls can own a download, their state is unknown, and neither metric counts them
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

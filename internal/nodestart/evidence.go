@@ -50,7 +50,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // earliest arrival of the first version of the state, or of a later version
+	arrivedAt time.Time // earliest arrival of a version of the state
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown

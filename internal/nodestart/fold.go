@@ -41,8 +41,8 @@ type fold struct {
 	missing    []string
 }
 
-// Timeline computes the timeline of the start-up. The argument "now" is the end of an open phase. Without a boot, the
-// result is false.
+// Timeline computes the timeline of the start-up. A phase in progress ends at the time in the argument "now". If no
+// boot was observed, the second result is false.
 func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	if !e.booted {
 		return Timeline{}, false
@@ -85,7 +85,7 @@ func (f *fold) eventsComplete() bool {
 }
 
 // firstEvent finds the first Event after the boot with the reason "why", and returns the interval of the instant that
-// the Event reports. The kubelet creates an Event up to eventDelay after this instant.
+// the Event reports. The kubelet creates an Event at most eventDelay after the instant that the Event reports.
 func (f *fold) firstEvent(why string) (interval, bool) {
 	var first time.Time
 	for _, event := range f.events {
@@ -305,8 +305,8 @@ func join(a, b []string) []string {
 }
 
 // boundary returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
-// evidence limits the interval. Several milestones can have the same estimate, so the interval contains all of them. If
-// the instant is not a milestone, only the ends of the start-up limit the interval.
+// evidence limits the interval. Several milestones can have the same estimate, so the result includes the intervals of
+// all these milestones. If the instant is not a milestone, only the ends of the start-up limit the interval.
 func boundary(t timeline.Timeline, at time.Time) interval {
 	all, found := exactly(at), false
 	for _, m := range t.Milestones {

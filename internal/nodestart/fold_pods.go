@@ -31,8 +31,8 @@ func isWorkload(t timeline.Timeline) bool {
 }
 
 // firstWorkload returns the workload pod that was ready first. If no workload pod is ready, firstWorkload returns the
-// pod that was bound first and is starting. If no workload pod is ready and no bound workload pod is starting, the
-// result is nil.
+// starting pod that was bound first. If no workload pod is ready and no bound workload pod is starting, the result is
+// nil.
 func (f *fold) firstWorkload() *candidate {
 	var ready, starting []candidate
 	for _, t := range f.startUps {
@@ -77,8 +77,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// earliestReady returns the pod with the earliest estimate. The interval of the result contains the true instant at
-// which the first of all pods was ready.
+// earliestReady returns the pod with the earliest estimate. The interval of the result contains the true time at which
+// the first pod was ready, even if this was another pod.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))

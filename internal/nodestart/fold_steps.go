@@ -165,7 +165,8 @@ func (f *fold) untilSolved(end known, problems reason) {
 
 // lag returns the greatest delay with which the kubelet reports that its problem is over. The kubelet checks often only
 // during its first two minutes, and only if the Node object is from after the boot. If the object is from before the
-// boot and still has the status ready, fastStatusUpdateOnce ends immediately.
+// boot and still has the status ready, the kubelet does not check often, because its function fastStatusUpdateOnce ends
+// immediately.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {

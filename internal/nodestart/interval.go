@@ -39,7 +39,7 @@ func earlierOf(a, b interval) interval {
 	return interval{earlier(a.earliest, b.earliest), earlier(a.latest, b.latest), earlier(a.at, b.at)}
 }
 
-// within limits the estimate to the interval.
+// The method "within" moves an estimate outside the interval to the nearest end of the interval.
 func (i interval) within() interval {
 	i.at = earlier(later(i.at, i.earliest), i.latest)
 	return i

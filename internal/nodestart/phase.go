@@ -19,7 +19,7 @@ const (
 	PhaseUnattributed  Phase = "unattributed"
 )
 
-// The causes that only the start-up of a node has. PhaseDaemonSet and PhaseWorkload have the causes of package
+// The causes that only the start-up of a node has. Spans of PhaseDaemonSet and PhaseWorkload have causes from package
 // timeline.
 const (
 	CauseMachine    timeline.Cause = "machine"

@@ -122,7 +122,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 		if s.failure != "" {
 			made.SetStatus(codes.Error, s.failure)
 		}
-		made.End(trace.WithTimestamp(s.end)) // children can follow after the end of their parent
+		made.End(trace.WithTimestamp(s.end)) // the SDK also accepts children after their parent has ended
 	}
 	spans, t.ended.spans = t.ended.spans, nil
 	if len(spans) == 0 {

@@ -109,12 +109,14 @@ func (s *Traces) Offer(t timeline.Timeline) {
 	}
 }
 
-// OfferTermination queues a completed Timeline.Termination, like Offer.
+// OfferTermination queues a completed Timeline.Termination. If the queue is full, OfferTermination drops the
+// termination and counts the drop.
 func (s *Traces) OfferTermination(t timeline.Timeline) {
 	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // the queue counts a drop
 }
 
-// OfferPostStartup queues an event that occurred after a pod's start-up. OfferPostStartup works like Offer.
+// OfferPostStartup queues an event that occurred after a pod's start-up. If the queue is full, OfferPostStartup drops
+// the event and counts the drop.
 func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }

@@ -23,7 +23,7 @@ type findings struct {
 	missing, extra, stale int
 }
 
-// differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+// differences returns the UIDs of the pods whose state in the list differs from the state in the store.
 func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	open := map[string]bool{}
 	pods.Change(func(now podwatch.Changes) {

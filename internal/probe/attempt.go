@@ -57,7 +57,7 @@ func dnsAsker(p Probe) asker {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err == nil {
-				// Without this deadline, a canceled lookup would wait some more seconds for the DNS server.
+				// Without this deadline, a canceled lookup would wait several more seconds for the DNS server.
 				context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 			}
 			return conn, err

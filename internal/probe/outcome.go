@@ -81,8 +81,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended. The argument "in" is the result
-// for a failure in this stage. The argument "in" is empty if no stage was open.
+// classify derives the result from the error and the stage in which the attempt ended. If the error itself does not
+// determine the result, classify returns the argument "in". The argument "in" is empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

@@ -33,7 +33,7 @@ func (s *stages) begin(stage Stage) {
 }
 
 // end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no address
-// succeeds, the attempt ends in this stage.
+// succeeds, the failed stage is the last stage of the attempt.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
-// pod, and passes the requests of the timelines to the sources. The goroutine in Run also reports every settled
-// timeline at most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces,
-// and exporters through reports.
+// pod, and passes the requests of the timelines to the sources. The goroutine in Run also reports the settled
+// timelines, each at most once. The package imports no source and no exporter: cmd/agent connects sources through
+// interfaces, and exporters through reports.
 package reconcile
 
 import (

@@ -8,7 +8,7 @@ import (
 )
 
 // lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine the starting
-// pods with other data, which can be older than the end of a start-up.
+// pods with data that can be from before the end of a start-up.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share

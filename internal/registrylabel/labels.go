@@ -47,8 +47,8 @@ const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the 
 // because a counter must never decrease. Labels is not safe for concurrent use.
 //
 // A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
-// confirmed pull compete only with each other, and can take a label from a registry without a confirmed pull.
-// Registries without a confirmed pull compete for the remaining labels.
+// confirmed pull have priority: they can take a label from a registry without a confirmed pull, but never lose a label
+// to such a registry. Registries without a confirmed pull compete for the remaining labels.
 type Labels struct {
 	confirmed, unconfirmed *table
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // axis maps times to terminal cells. The left edge of the first cell represents the time in the field "start". The
-// right edge of the last cell represents this time plus the duration in the field "total".
+// right edge of the last cell represents the end of the axis: the sum of the fields "start" and "total".
 type axis struct {
 	start time.Time
 	total time.Duration

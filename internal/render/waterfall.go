@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. If a terminal is too narrow for this width, the
-// terminal wraps the lines.
+// minBar is the minimum width of a useful time axis, in terminal cells. If a terminal has less space for the time axis,
+// the terminal wraps the lines.
 const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing

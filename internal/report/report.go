@@ -92,8 +92,8 @@ type Row struct {
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
-	// Most is the part with the most lost time: the work of a node, the cause of a workload, or the workload of a
-	// cause.
+	// Most names the part of the row with the most lost time. For a node, the part is a kind of work. For a workload,
+	// the part is a cause. For a cause, the part is a workload.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

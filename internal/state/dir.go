@@ -71,7 +71,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		"agent can omit some start-ups and report others twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
-		// The first save shows whether the agent can replace the file.
+		// The first save of the state will detect whether the agent can replace the file.
 		logger.Warn("cannot rename the unusable state file", zap.Error(err))
 	}
 	return Contents{}

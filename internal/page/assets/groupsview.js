@@ -41,7 +41,7 @@ export class GroupsView {
   #kind;
   #choice = null;
   #shown = false;
-  #stale = true; // start-ups changed after the last drawing
+  #stale = true; // true if start-ups changed after the last drawing
   #verdict = element('p', 'verdict');
   #search = element('input');
   #order = element('select');
