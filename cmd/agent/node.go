@@ -115,7 +115,7 @@ func newOwnNode(d deps, k *core, record func(api.NodeStartUpRecord)) *ownNode {
 	return h
 }
 
-// podsListed is the time for which the pod watch must have been up, so that the agent has the list of all pods.
+// podsListed is how long the pod watch must have been open before the agent relies on the list of all pods.
 const podsListed = 2 * time.Second
 
 func newNodeStartUp(d deps, k *core, record func(api.NodeStartUpRecord)) *node.StartUp {

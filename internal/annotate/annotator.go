@@ -217,7 +217,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	case resultGone:
 		a.retries.Forget(uid) // the pod watch will deliver the new state
 	case resultConflict:
-		a.queue.AddAfter(uid, a.retries.When(uid)) // the pod is annotated earlier if the pod watch delivers a change
+		a.queue.AddAfter(uid, a.retries.When(uid)) // a change from the pod watch ends this wait early
 	case resultRefused:
 		a.retries.Forget(uid)
 		a.later(uid, refusedRetry)
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// The method "later" delays requests for a pod. A change of the pod ends the delay only if the change affects which
-// annotations are missing: see Seen.
+// The method "later" delays requests for a pod. If the pod changes, Seen ends the delay only if the set of missing
+// annotations has changed.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

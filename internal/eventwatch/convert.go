@@ -38,8 +38,8 @@ func oversized(event *corev1.Event) bool {
 		len(about.UID) > untrusted.MaxUID || len(event.Source.Host) > untrusted.MaxName
 }
 
-// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if
-// the Event arrived after the initial burst of the watch and its timestamps are recent.
+// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if the
+// Event arrived after the initial burst of the watch and the Event's timestamps are recent.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,

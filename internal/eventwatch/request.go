@@ -13,8 +13,8 @@ import (
 // Events than maxSeen. If a pod has more Events than maxSeen, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. While a shared watch replaces the pod's own watch, or the pod's own
-// watch replaces a shared watch, both watches serve the request.
+// request is a request for the Events of one pod. During a change between the pod's own watch and a shared watch, both
+// watches serve the request.
 type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
@@ -86,8 +86,8 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	}
 }
 
-// declareWaiting calls the function "observe" with the parameter "lost", if no open watch covers the pod and the pod is
-// still requested.
+// declareWaiting reports the observation in the argument "lost" if no open watch covers the pod and the pod is still
+// requested.
 func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -97,7 +97,7 @@ func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline
 	}
 }
 
-// retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
+// retract reports EventsLost if no other open watch covers the pod and the pod is still requested.
 func (r *request) retract(
 	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

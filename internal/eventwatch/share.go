@@ -65,8 +65,8 @@ func (s *Source) join(f *follower, p *request) {
 	p.shared = f
 }
 
-// The method "share" starts a shared watch. If a pod's own watch waits for a slot, this watch leaves the queue. The
-// shared watch takes the position of the first watch that left the queue. The pods' open watches continue until the
+// The method "share" starts a shared watch. If a pod's own watch waits for a slot, this watch leaves the queue. In the
+// queue, the shared watch takes the place of the first watch that left. The pods' open watches continue until the
 // shared watch has delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot
 // is free, the method "share" stops one of the open watches.
 func (s *Source) share(scope string) {
@@ -112,7 +112,7 @@ func (s *Source) retire(f *follower) bool {
 
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless the pod's own
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is set only if the pod's own
 	// watch was opened after the shared watch and has delivered all existing Events.
 	deliveredSince time.Time
 }

@@ -131,7 +131,7 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 
 // laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
 // pod's Events. If the clock is set back after the request, the current time can be earlier than the start of the pod.
-// By using the later time, the agent knows that it lacks Events of the start-up.
+// With the later time, the agent still detects that it lacks Events of the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b

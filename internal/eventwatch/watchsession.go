@@ -22,7 +22,7 @@ type watchSession struct {
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
 	usage    usage       // usage of a shared watch
 	proof    *proof
-	accepted bool // true after the first event, or after a time without an error
+	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
 	// The field "named" is true after an Event about a requested pod had this node's name as its host. The field
@@ -68,7 +68,7 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// The method "end" ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod,
+// The method "end" ends the session. If the field "vouched" of a pod is true and no other open watch covers the pod,
 // the method "end" reports EventsLost.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
@@ -157,9 +157,9 @@ func (r *watchSession) meet() {
 	r.cover()
 }
 
-// settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle vouches
-// (EventsWatched) for the pods without missing Events. A pod with missing Events gets its own watch, unless a sample
-// can still provide the pod's position.
+// settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle reports
+// EventsWatched for the pods without missing Events. A pod with missing Events gets its own watch, unless a sample can
+// still provide the pod's position.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.vouched {
@@ -198,8 +198,9 @@ func (r *watchSession) hand(over func()) {
 }
 
 // knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's name.
-// If the kubelet uses a host that differs from the node's name, the Events of requested pods show the kubelet's host. A
-// forged host has no lasting effect, because the kubelet's next Event about a requested pod contains the real host.
+// If the kubelet uses a host that differs from the node's name, the Events of requested pods contain the kubelet's
+// host. A forged host has no lasting effect, because the kubelet's next Event about a requested pod contains the real
+// host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores

@@ -44,9 +44,9 @@ func (d durations) list() []api.DurationBucket {
 	return buckets
 }
 
-// quantile returns the given quantile of the durations, for example 0.9. The result is the mean duration of a bucket.
-// The result is exact if all durations in the bucket are equal. If the durations in the bucket differ, the result
-// differs from the exact quantile by less than 10 %.
+// quantile returns the given quantile of the durations, for example 0.9. The result is the mean duration of the bucket
+// that contains the quantile. The result is exact if all durations in the bucket are equal. If the durations in the
+// bucket differ, the result differs from the exact quantile by less than 10 %.
 func (d durations) quantile(share float64) time.Duration {
 	total := 0
 	for _, b := range d {

@@ -103,7 +103,8 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// The runtime does not report how long unpacking took. Bytes without seconds would make other nodes look slow.
+		// The runtime does not report how long unpacking took. With bytes but without seconds of unpacking, this node
+		// would make the other nodes look slow.
 		delete(n.works, workUnpack)
 	}
 }

@@ -30,7 +30,8 @@ type pullLook struct {
 	next time.Time // earliest time of the next query
 	at   time.Time // time of the last query
 	some bool      // true if the last query found pulls
-	// The field "states" maps the UID of each pod whose image is arriving to the pod's phase at the last query.
+	// The field "states" contains the pods whose image was being downloaded at the last query. The keys are the UIDs,
+	// and the values are the phases at this query.
 	states map[string]timeline.Phase
 }
 

@@ -243,8 +243,8 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
 // The method "requested" lists the images for which starting pods and ephemeral containers wait. If it is unknown
-// whether the kubelet has requested an image, the image's pull has no outcome and no state. A pull without an outcome
-// and a state is in progress only if it has a download.
+// whether the kubelet has requested an image, the image's pull has no outcome and no state. A pull that has neither an
+// outcome nor a state is in progress only if it has a download.
 func (s Snapshot) requested() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {

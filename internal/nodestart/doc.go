@@ -18,7 +18,8 @@
 // between two estimates, and the error bound of a phase is the greatest possible distance between this time and the
 // truth. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The upper bound of a
 // change is the time at which the change arrived. The lower bound of a change is the latest time at which the older
-// state was certain: the time of a list request that still returned this state, or the latest timestamp in the object.
+// state certainly existed. A list request that still returned the older state, or the latest timestamp in the object,
+// provides this time.
 //
 // # Assumptions
 //

@@ -21,8 +21,8 @@ const (
 	// firstStatus is the greatest time between the registration and the kubelet's first status. Within firstStatus, a
 	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. A status is the kubelet's first status if
-	// it arrives less than justBefore after a list without a Node object of this boot.
+	// justBefore is shorter than the time that a node needs to become ready. After a list without a Node object of this
+	// boot, a status that arrives within justBefore is the kubelet's first status.
 	justBefore = 5 * second
 )
 

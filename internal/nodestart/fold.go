@@ -97,8 +97,8 @@ func (f *fold) firstEvent(why string) (interval, bool) {
 	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.eventsComplete() && !first.IsZero()
 }
 
-// kubeletStart uses the kubelet's Event about its own start. If the Event is later than the registration, the Event
-// about the first start of the kubelet was lost.
+// kubeletStart uses the kubelet's Event about its own start. If this Event is later than the registration, it is about
+// a restart of the kubelet, and the Event about the first start was lost.
 func (f *fold) kubeletStart() known {
 	i, ok := f.firstEvent(ReasonStarting)
 	if !ok || f.registered.is && i.earliest.After(f.registered.latest) {

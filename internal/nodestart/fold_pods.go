@@ -139,8 +139,8 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 }
 
 // podPhases appends the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
-// phases in which the pod's containers run and are not ready yet. While the containers run, the component does its own
-// work.
+// phases in which the pod's containers run and are not ready yet. While the containers run, the component in the pod
+// does its own work, so the time belongs to this component.
 func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // true if the cursor is at the end of a phase of this pod

@@ -98,8 +98,8 @@ func (f *fold) untilRegistered() {
 // untilReady divides the time before the node was ready into the times of the kubelet's problems. The kubelet reports
 // its problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet
 // itself begins with the start of the kubelet. If the last message before the node was ready contains a problem of the
-// network plugin or of the kubelet, the node has waited for this problem since the registration. Only a problem of the
-// runtime can begin after the registration.
+// network plugin or of the kubelet, this problem has existed since the registration. Only a problem of the runtime can
+// begin after the registration.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {

@@ -46,7 +46,7 @@ func (i interval) within() interval {
 }
 
 // notAfter applies an upper bound. If the bound contradicts the interval, the result contains both, because the reason
-// of the contradiction is unknown.
+// for the contradiction is unknown.
 func (i interval) notAfter(t time.Time) interval {
 	if t.Before(i.earliest) {
 		i.earliest = t

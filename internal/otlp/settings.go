@@ -118,8 +118,8 @@ func (e *environment) note(problem error) {
 	}
 }
 
-// The method "duration" returns the duration in a checked variable, whose unit is milliseconds. If the variable is not
-// set, the method returns the argument "otherwise".
+// The method "duration" reads a checked variable that contains a number of milliseconds, and returns the duration. If
+// the variable is not set, the method returns the argument "otherwise".
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond

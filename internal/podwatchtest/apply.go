@@ -92,9 +92,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the
-// version differs from the pod's, apply responds with a conflict. apply removes annotations that the manager no
-// longer sends.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the version
+// in the request differs from the server's pod, apply responds with a conflict. apply removes annotations that the
+// manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply

@@ -139,7 +139,7 @@ func Load(path string, node Node) (Config, error) {
 	return config, nil
 }
 
-// readFile reads a file of at most maxFile bytes. readFile never blocks, because it only opens regular files.
+// readFile reads a file of at most maxFile bytes. readFile never blocks, because it opens only regular files.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -40,11 +40,11 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the
-// pod's first observation until its start-up is settled. If the agent that made the recording followed
-// terminations, Replay also keeps one TerminationEvidence for each UID. The current time of the replay is the
-// latest arrival time so far. For a pod that does not settle, Replay folds the evidence at the time of the last
-// arrival. Timelines are in the order of timeline.Sorted.
+// Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the pod's
+// first observation until its start-up is settled. If the agent that made the recording followed terminations, Replay
+// also keeps one TerminationEvidence for each UID. The current time of the replay is the latest arrival time so far. If
+// a pod has not settled at the end of the recording, Replay folds the evidence at the latest arrival time. Timelines
+// are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
 // timelines of the observations before the error. The error wraps ErrTruncated if only the end of the recording is

@@ -26,8 +26,8 @@ const (
 // combinedPrefix is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
 const combinedPrefix = "(combined from similar events): "
 
-// quoting lists the reasons of Events in which the kubelet quotes a container's output, or a command that the
-// kubelet ran.
+// quoting lists values of the Event field "reason". In the messages of these Events, the kubelet quotes a container's
+// output, or a command that the kubelet ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message returns the message of an Event without credentials and without container output.

@@ -105,7 +105,7 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" is a text that
+// partsText returns the end of a sentence: the phases that explain a difference. The argument "images" is a text that
 // partsText inserts after the first phase that depends on the size of the images.
 func partsText(d workload.Difference, images string) string {
 	if len(d.Parts) == 0 {
