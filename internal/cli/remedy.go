@@ -102,8 +102,8 @@ func unknownPod(pod resource, asked int) error {
 		pod.name, asked, pod.asWorkload())
 }
 
-// unknownWorkload returns the error for a workload of which no agent knows a start-up. If the argument "since" is set,
-// the error includes this time, because the agents can know older start-ups.
+// unknownWorkload returns the error that no agent knows a start-up of the workload. If the argument "since" is set, the
+// error includes this time, because the agents can know older start-ups.
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
 		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+

@@ -52,8 +52,8 @@ func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
 }
 
 // deliver observes an Event that is new or has changed. The parameter "here" is true if the Event's host is this node.
-// After an Event of this node, deliver returns false for an Event of another host. A kubelet writes the same host into
-// all its Events: the name of its node (kubernetes: cmd/kubelet/app, makeEventRecorder).
+// After the pod had an Event of this node, deliver ignores Events of other hosts and returns false. A kubelet writes
+// the same host into all its Events: the name of its node (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

@@ -1,6 +1,6 @@
 // Package kubeauth authenticates bearer tokens at the API server (TokenReview). The package also checks whether the
-// token's user can read a nonResourceURL (SubjectAccessReview). Servers of Kubernetes with delegated authentication
-// work in the same way. Package web calls kubeauth from the goroutines of its requests.
+// token's user can read a nonResourceURL (SubjectAccessReview). Kubernetes components with delegated authentication,
+// such as the kubelet, use the same two reviews. Package web calls kubeauth from the goroutines of its requests.
 //
 // The package caches answers, so most scrapes cause no requests. If the API server fails, scrapes still work until
 // the cached answers expire. The cache is bounded, and contains only a keyed hash of each token.

@@ -88,8 +88,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
 //   - If no image reference contains the digest, the pull must request an image of the download's repository.
-//     Records considers pulls that are certainly in progress first, and possible pulls after that. Pulls of containers
-//     that restart or whose start-up is complete come last.
+//     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls of containers that
+//     restart or whose start-up is complete come last.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If the pulls that match the download request different images, Records omits the download, because the right pull
 //     is unknown.

@@ -19,7 +19,7 @@ const (
 	// maxRestartSeries is the maximum number of restart series. A limit is necessary because programs choose their
 	// exit codes.
 	maxRestartSeries = 256
-	// stableAfter is the time after a restart in which a pod does not count as available.
+	// stableAfter is how long a pod does not count as available after a restart.
 	stableAfter = time.Minute
 )
 

@@ -47,8 +47,8 @@ type StartUpConfig struct {
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	// PodsListed reports whether the agent has received the list of the node's pods.
 	PodsListed func() bool
-	// Settled receives the record of the completed start-up once, unless the start-up was over more than an hour before
-	// the agent started. Settled must not block.
+	// Settled receives the record of the completed start-up once. If the start-up ended longer than reportedFor ago,
+	// the agent does not call Settled. Settled must not block.
 	Settled func(api.NodeStartUpRecord)
 	Report  health.Report
 	Now     func() time.Time
@@ -62,7 +62,7 @@ type StartUp struct {
 	requests *nodeReader
 
 	mu       sync.Mutex
-	evidence *nodestart.Evidence // nil before the first Run and after the start-up
+	evidence *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
 	boot     nodestart.Booted
 	unready  map[string]bool // UIDs of pods from before the boot that were not ready
 	readyAt  time.Time       // arrival of the first ready Node object

@@ -77,8 +77,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// earliestReady returns the pod with the earliest estimate. The interval of the result contains the true time at which
-// the first pod was ready, even if this was another pod.
+// earliestReady returns the pod with the earliest estimate. If another pod was in truth ready first, the interval of
+// the result also contains the time of that pod.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))

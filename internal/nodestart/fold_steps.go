@@ -163,10 +163,10 @@ func (f *fold) untilSolved(end known, problems reason) {
 	}
 }
 
-// lag returns the greatest delay with which the kubelet reports that its problem is over. The kubelet checks often only
-// during its first two minutes, and only if the Node object is from after the boot. If the object is from before the
-// boot and still has the status ready, the kubelet does not check often, because its function fastStatusUpdateOnce ends
-// immediately.
+// lag returns the greatest possible time from the end of the kubelet's problem until the kubelet reports this end. The
+// kubelet checks often only during its first two minutes, and only if the Node object is from after the boot. If the
+// object is from before the boot and still has the status ready, the kubelet does not check often, because its function
+// fastStatusUpdateOnce ends immediately.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {
@@ -181,7 +181,7 @@ func (f *fold) lag() time.Duration {
 // changeTo returns the boundary at which the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
-	for _, s := range f.states[:index] { // the change is later than every earlier state
+	for _, s := range f.states[:index] { // every earlier state still existed at its time sureAt, so the change is later
 		from = later(from, s.sureAt)
 	}
 	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)

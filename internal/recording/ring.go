@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Limits on the lines in a ring. The limits are enough for some minutes of a busy node.
+// Limits on the lines in a ring. On a busy node, the limits are enough for a few minutes of observations.
 const (
 	ringLines = 4096
 	ringBytes = 4 << 20

@@ -18,7 +18,7 @@ import { visible } from './text.js';
 import { themeButton } from './settings.js';
 import { zoneButton } from './zone.js';
 
-const TICK = 1000; // milliseconds between updates of lengths that grow
+const TICK = 1000; // milliseconds between updates of durations that still grow
 const HEALTH = 30000; // milliseconds between requests for data that the stream does not have
 
 const at = (id) => document.getElementById(id);
