@@ -41,9 +41,9 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// obey calls the function "stop" at the first signal, and the function "end" at the second signal. Equal signals that
-// arrive within sameSignal count as one signal, because GNU timeout sends its signal twice: to its child, and to the
-// process group of the child.
+// obey calls the function "stop" at the first signal, and the function "end" at the second signal. Two equal signals
+// within the time sameSignal count as one signal. GNU timeout sends its signal twice: to its child, and to the process
+// group of the child.
 func obey(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals

@@ -110,8 +110,8 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	return result, failed, nil
 }
 
-// sumsOf returns the sums of an agent. If the agent is too old for sums, if the agent keeps no sums, or if the user has
-// no permission to get sums, sumsOf adds up the records of the start-ups.
+// sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. This
+// happens if the agent is too old, if the agent keeps no sums, or if the user has no permission to get sums.
 func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
 	sums, err := c.Report(ctx, since)
 	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {

@@ -1,5 +1,5 @@
-// Package eventwatch observes the kubelet's Events about single pods while package reconcile requests these Events. A
-// watch serves one pod, or many pods share a watch.
+// Package eventwatch observes the kubelet's Events about a pod for as long as package reconcile requests these Events.
+// A watch serves one pod, or many pods share a watch.
 //
 // cmd/agent runs Source on its own goroutine. Source passes observations to a function that calls package reconcile.
 // Each open watch has its own goroutine, which passes on the observations of the watch. The function that receives the

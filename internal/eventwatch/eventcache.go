@@ -200,9 +200,9 @@ func (c *eventCache) forgetOldest(s *share) {
 	c.forget(s, oldest)
 }
 
-// forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks a
-// namespace as incomplete: the namespace with the most forgotten pods. Each pod of an incomplete namespace gets its own
-// watch, like a forgotten pod.
+// forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks the
+// namespace with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch, like a
+// forgotten pod.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

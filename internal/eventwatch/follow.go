@@ -68,8 +68,8 @@ func (s *Source) refused(lease context.Context, err error) {
 	}
 }
 
-// The method "read" processes the messages of a watch until the watch or its lease ends, and reports whether the watch
-// ended without an error.
+// The method "read" processes the messages of a watch until the watch or its lease ends. The result is true if the
+// watch ended without an error.
 func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
 	r := s.begin(ctx, f, from)
 	defer r.end(ctx)

@@ -53,8 +53,8 @@ func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }
 
-// delay returns the wait before the watch opens again. The wait grows with consecutive failures and expired revisions,
-// because each expired revision costs the API server a list and a watch.
+// delay returns the wait before the watch opens again. The wait grows with each consecutive failure and with each
+// expired revision. An expired revision costs the API server a list and a watch.
 func (f *follower) delay() time.Duration {
 	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
 }

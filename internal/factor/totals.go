@@ -96,7 +96,7 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the values that a pull contributes to the metrics
+// addContent adds the bytes, the duration and the unpacking time of a pull. The pull adds the same values to
 // podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total,
 // podlapse_image_unpack_duration_seconds and the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {

@@ -36,8 +36,9 @@ type Reviewer struct {
 	tokens  answerCache[authenticationv1.UserInfo]
 	access  answerCache[struct{}]
 
-	// authorized holds tokens whose owner was allowed to read at least one path. The separate rate limit for authorized
-	// tokens protects scrapers from clients with invented tokens, and from pods whose valid tokens have no permissions.
+	// authorized holds tokens whose owner was allowed to read at least one path. Authorized tokens have their own rate
+	// limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens have no permissions, cannot
+	// use up the reviews of scrapers.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the

@@ -110,8 +110,8 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// isCordoned reports whether the node is unschedulable. isCordoned checks the field and the taint that Kubernetes
-// derives from the field, because Kubernetes can set the field or the taint first.
+// isCordoned reports whether the node is unschedulable. isCordoned checks the field spec.unschedulable and the taint
+// that Kubernetes derives from it, because either of them can be set first.
 func isCordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable

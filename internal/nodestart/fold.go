@@ -188,8 +188,8 @@ func (f *fold) readiness() known {
 
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
 // a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
-// an Event NodeNotReady. An Event NodeNotReady close to the Event about a reboot proves nothing, because the kubelet's
-// first status after a reboot can make the condition false.
+// an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
+// NodeNotReady close to the Event about a reboot proves nothing.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return slices.ContainsFunc(f.events, func(e Event) bool {

@@ -46,8 +46,8 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 // this span context in common. By default, the trace of each pod links to the span context of its rollout, and the
 // agent sends no span for the rollout itself. With --rollout-traces, the agent sends a span with the shared span
 // context, and this span is the parent of the pods' traces. rolloutOf returns an invalid span context for pods without
-// an owner and for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go,
-// CreateMirrorPod), but the static pods of a node are not a rollout.
+// an owner and for static pods. The static pods of a node are not a rollout, although their mirrors have the same
+// owner: the node (kubelet: pod/mirror_client.go, CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}

@@ -17,9 +17,9 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 	return ask(ctx, r, "starting pods", r.startingTimelines)
 }
 
-// cachedStarting is the latest result of Starting. On a node with many starting pods, the agent needs milliseconds to
-// compute a result, and the collectors of one scrape request the result several times. Each observation and each tick
-// removes the cached result.
+// cachedStarting is the latest result of Starting. The cache is necessary because the collectors of one scrape request
+// the result several times. On a node with many starting pods, each computation takes milliseconds. Each observation
+// and each tick removes the cached result.
 type cachedStarting struct {
 	starting []timeline.Timeline // cached timelines; nil without a cached result
 	at       time.Time
