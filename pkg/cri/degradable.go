@@ -36,8 +36,8 @@ func (d *degradable) disable() {
 }
 
 // forgive returns err only if the runtime did not respond. An error in a response means that the store does not contain
-// the object, has an internal error, or is missing. If the error is in a response, forgive returns nil, and the agent's
-// answer only lacks details. forgive disables a missing store.
+// the object, has an internal error, or is missing. If the error is in a response, forgive returns nil, and the agent
+// continues without the object. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

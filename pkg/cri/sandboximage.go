@@ -15,8 +15,8 @@ import (
 // and images that an administrator pinned (containerd 1.7 and later, internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// shortStart is the usual maximum time from the request for a sandbox until its sandbox container exists, without a
-// pull. The agent queries the runtime's images again only for slower sandboxes.
+// shortStart is the usual maximum time from the request for a sandbox to the creation of its container, if the runtime
+// does not pull the sandbox image. The agent queries the runtime's images again only for slower sandboxes.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.

@@ -9,8 +9,8 @@ import (
 // sliDuration returns the start-up duration as Kubernetes' service level indicator defines it (kubernetes/community,
 // sig-scalability/slos/pod_startup_latency.md). The duration lasts from the creation of the pod until all its
 // containers have started. The duration excludes image pulls and the runs of init containers. The duration is unknown
-// if nothing is known about the phases in a span, or if a span can contain both excluded time and time that counts. If
-// the duration is unknown, the second result is false.
+// in two cases: the phases of a span are unknown, or a span can contain both excluded time and counted time. If the
+// duration is unknown, the second result is false.
 //
 // The duration ends when the last container has started for the first time. A later crash, or the loss of the
 // sandbox, does not change the duration. An init container that crashes delays the other containers. The back-off of

@@ -32,7 +32,7 @@ const (
 	FailureRegistryError Failure = "registry_error"
 	FailureOther         Failure = "other"
 
-	// FailureUnconfirmed replaces every other reason in counts if only Events report the failure.
+	// FailureUnconfirmed is the reason under which a failed pull counts if only Events report the failure.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 

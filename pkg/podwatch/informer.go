@@ -176,9 +176,9 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// errors.New hides the type of err. If the type of err told the reflector that the connection was refused,
-			// the reflector would wait internally and ignore the end of ctx. For an error of unknown type, the
-			// reflector tries a plain list and then returns to Run.
+			// errors.New hides the type of err, so that the reflector does not recognize a refused connection. After a
+			// refused connection, the reflector would wait internally and ignore the end of ctx. For an error of
+			// unknown type, the reflector tries a plain list and then returns to Run.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err

@@ -200,9 +200,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The lean of a constraint says near which end of its interval the true instant probably is. The bound gets the
-		// lean of a constraint if the bound and the constraint have the same end on the side of the lean. If several
-		// constraints share an end with the bound, the bound gets the lean of the most trusted constraint.
+		// The lean of a constraint names the end of its interval that is probably near the true instant. The bound gets
+		// this lean only if the bound and the constraint end at the same instant on that side. If several constraints
+		// share an end with the bound, the bound gets the lean of the most trusted constraint.
 		atEnd := b.lean == leanSlack || b.lean == leanNextSync
 		if atEnd && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {

@@ -117,8 +117,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 }
 
 // Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict newer
-// readings. If readings contradict each other, Skew ignores the older half of the readings of one limit, repeatedly if
-// necessary.
+// readings. As long as the readings contradict each other, Skew ignores the older half of either the lower limits or
+// the upper limits.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

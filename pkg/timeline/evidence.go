@@ -275,8 +275,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Apply also returns false if the observation replaces only one of these values: the latest pod object, the
-// arrival time of the latest waiting reason, or the time of the latest answered request.
+// pods. Three values do not count as a change of the evidence: the latest pod object, the arrival time of the latest
+// waiting reason, and the time of the latest answered request.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

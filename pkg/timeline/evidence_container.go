@@ -39,7 +39,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // in back-off, the kubelet reports the current run as the last run (kubelet_pods.go)
+			last = c.Attempt // the run with the number c.Attempt has ended: it is c.LastRun (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MilestoneRunning, last, c.LastRun.StartedAt)
@@ -104,7 +104,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		}
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // in back-off, the kubelet reports the current run as the last run
+			next++ // the run with the number c.Attempt has ended: it is c.LastRun
 		}
 		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}

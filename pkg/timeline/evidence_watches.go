@@ -81,9 +81,9 @@ func (e *Evidence) watchesLimited() bool {
 // default).
 const eventLifetime = 50 * time.Minute
 
-// mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. If the first
-// Event watch covers the time since the kubelet's pickup, the first Events can be missing for only one reason: the
-// agent started so late that the API server had already deleted these Events.
+// mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. Even a watch
+// that covers the time since the kubelet's pickup can lack the first Events: if the agent started late, the API server
+// had already deleted these Events.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

@@ -293,9 +293,8 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 }
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
-// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event every
-// five minutes, about any part of the pod. refusalDue returns maxInstant if no Event watch shows the kubelet's
-// attempts.
+// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
+// the whole pod every five minutes. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

@@ -3,7 +3,8 @@ package timeline
 import "slices"
 
 // crashLoop is the waiting reason in the status of a container in back-off. The kubelet sets CrashLoopBackOff only when
-// it next tries to start the container. Before the next attempt, the status shows the end of the last run.
+// it next tries to start the container. Until the kubelet tries again, the status contains only the end of the last
+// run.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -14,9 +15,9 @@ type phaseCandidates struct {
 }
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
-// after the last known step in the chain of the first unfinished container. If the kubelet works on a main container
-// while another container waits for its next run, openPhase returns the phases of the kubelet's work, as the method
-// "path" does. A run that ended after the instant "until" counts as running.
+// after the last known step in the chain of the first unfinished container. The kubelet's work on a main container has
+// priority over the wait of another container for its next run, as in the method "path". A run that ended after the
+// instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)

@@ -217,8 +217,8 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The next milestone shortens the interval of the earlier milestone. So the estimate of the earlier
-				// milestone moves to the new end of its interval.
+				// The next milestone cuts the end of the earlier milestone's interval. So the earlier milestone is most
+				// likely near the new end of its interval.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack || before.lean == leanNextSync {
 					before.lean = leanLatest

@@ -77,7 +77,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if len(why) > 0 {
 			also := create.also
 			if f.e.isUndatedRefusal(refused) && !f.isRefusalReported(refused) {
-				also = slices.Concat(also, why) // the kubelet might have refused long before the status arrived
+				also = slices.Concat(also, why) // the refusal might be much older than the status
 			}
 			steps = append(steps, step{key: refused, phase: create.phase, also: also})
 			create.phase, create.also = why[0], why[1:]

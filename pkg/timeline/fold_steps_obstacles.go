@@ -127,8 +127,8 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// unreportedObstacles returns the obstacles that might have delayed the pod without an Event, because the kubelet
-// reached the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
+// unreportedObstacles returns the obstacles for which the kubelet might have sent no Event, because it reached the
+// limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

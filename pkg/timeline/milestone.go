@@ -26,10 +26,11 @@ const (
 	MilestoneFailed          // the pod failed, was rejected, or was evicted
 	MilestoneDeleted         // a client requested the deletion, or the object was gone
 
-	// MilestoneNameRefused is the first time that the kubelet could not parse the image's name before the pull attempt.
+	// MilestoneNameRefused is the first time that the kubelet could not parse the image's name. This failure comes
+	// before the pull attempt.
 	MilestoneNameRefused
-	// MilestoneInspectFailed is the first time that the runtime could not report before the pull attempt whether it has
-	// the image.
+	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image. This failure
+	// comes before the pull attempt.
 	MilestoneInspectFailed
 	MilestonePullRequested    // the kubelet requested the image, which begins the wait in the pull queue
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image

@@ -50,7 +50,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 		all = slices.Insert(all, 0, f)
 	}
 	c := e.specOf(index)
-	sole := c != nil && e.only(c.Image) != nil // otherwise, the kubelet also counts failures of other containers
+	sole := c != nil && e.only(c.Image) != nil // if false, the kubelet also counts the failures of other containers
 	countsAll := func(f failureEvent) bool { return sole && e.requestsBy(index, f.latest) == int(f.atLeast)+1 }
 	fromStart := sole && e.firstSeen.live && !e.mayMissFirstEvents() &&
 		all[0].origin != originArrival && (!e.eventLimitReached() || countsAll(all[0]))
@@ -101,14 +101,15 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 //
 // If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
 //
-// The argument fromStart is true if no failure came before the first known failure. The count of an Event includes only
-// failures with the same message. The argument countsAll reports whether the count of an Event includes all failures.
+// The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
+// Event includes only failures with the same message. The argument countsAll reports whether the count of an Event
+// includes all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures since the last time at which the kubelet can have lost its back-off. exact
-	// is true if the kubelet counts the same number. counted is true if the Events' own counts are valid.
+	// count is the number of known failures since the latest possible loss of the kubelet's back-off. exact is true if
+	// the kubelet counts the same number. counted is true if the Events' own counts are valid.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -162,10 +163,10 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. If the time after a failed pull can contain pulls that no
-// evidence dates, appendSpan divides the time: the kubelet certainly waited for its back-off, and only the rest is
-// uncertain. If the rest is not longer than the usual time until the kubelet's next sync, the rest counts as the error
-// bound of the back-off.
+// appendSpan appends the phase between two milestones. The time after a failed pull can contain further pulls that no
+// evidence dates. appendSpan divides this time into the certain back-off of the kubelet and an uncertain rest. If the
+// rest is not longer than the usual time until the kubelet's next sync, the rest counts as the error bound of the
+// back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase

@@ -63,8 +63,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 //   - No pull for this container failed. After a failed pull, another pod possibly pulled the image during the
 //     kubelet's back-off.
 //
-// If any of these conditions is not true, the end of the pull has no upper bound. The end is unknown if the image was
-// never absent, or if the kubelet has not used the image.
+// If the timestamps possibly belong to another pull, the end of the pull has no upper bound. The end is unknown if the
+// image was never absent, or if the kubelet has not used the image.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {

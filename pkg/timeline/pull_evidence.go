@@ -60,7 +60,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	for _, failed := range e.pullFailures(index, evidence.failures) {
 		if failed.origin == originArrival &&
 			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
-			continue // the pull that succeeded had begun before the status, so the status is late
+			continue // the successful pull began before the status arrived, so the status is late
 		}
 		if e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != "" {
 			p.refuted = true
@@ -150,9 +150,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method "before" reports whether the given request for the image is certainly earlier than the request that led to
-// the pull in this Event. If the image was already present, the method always returns true, because the Event reports
-// no pull.
+// The method "before" reports whether the given request is certainly earlier than the request for the pull that this
+// Event reports. If the image was already present, the method always returns true, because the Event reports no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true

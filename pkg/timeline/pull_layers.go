@@ -17,8 +17,8 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerConstraints determines which layers of an image a container's pull downloaded. layerConstraints uses the
-// runtime's stores to date the start of the pull and the arrival of the last byte.
+// layerConstraints finds the layers that a container's pull downloaded. layerConstraints uses the runtime's stores to
+// date the start of the pull and the arrival of the last byte.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
@@ -36,8 +36,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started work on this container. Layers that were already present under
-		// another image name do not show when the pull started. The registry's response time for the manifest is
-		// unknown.
+		// another image name do not show when the pull started. The start has no lower bound, because no evidence shows
+		// how long the registry took to send the manifest.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
 				at(resolved)},
@@ -131,8 +131,8 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether only the arrival of the manifest shows when a pull started. The time before the arrival can
-// be time in the queue or the response time of a slow registry.
+// startedBy reports whether only the arrival of the manifest shows when a pull started. Before the manifest arrived,
+// the pull might have waited in the queue or for a slow registry.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }

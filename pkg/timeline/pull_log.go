@@ -214,7 +214,7 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 }
 
 // Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
-// In the pulls of other pods, the assigned layers count as shared.
+// A layer that is assigned to one pod counts as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {

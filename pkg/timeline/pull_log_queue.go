@@ -127,8 +127,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// The unexplained part of the wait is not longer than longest.Waited, so no unknown pull can have delayed p for
-		// longer than the known pull.
+		// The unexplained part of the wait is at most longest.Waited, so no unknown pull delayed p for longer than this
+		// known pull did.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -13,7 +13,7 @@ import (
 const maxPullStatuses = 64
 
 // imageBackOff is the waiting reason of a container whose pull failed, while the kubelet waits before the next attempt.
-// The reasons for a failed attempt are different, for example ErrImagePull.
+// Directly after a failed attempt, the status contains another reason, for example ErrImagePull.
 const imageBackOff = "ImagePullBackOff"
 
 // nextSyncLeast is shorter than the time from a failed pull to the status that reports the failure. The kubelet writes
@@ -53,9 +53,9 @@ func (p *Pod) failedEarlier(c Container) bool {
 // dropped the Events about failed pulls, because it limits the Events of each pod.
 //
 // When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
-// attempt (kubelet.go, SyncPod). So an attempt failed between a status that reports a back-off and the next status that
-// reports a failure. The later status cannot be a delayed report of an earlier failure, because the kubelet sends the
-// statuses of a pod in order and skips superseded statuses (status_manager.go).
+// attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
+// failed between the two statuses. The later status cannot be a delayed report of an earlier failure, because the
+// kubelet sends the statuses of a pod in order and skips superseded statuses (status_manager.go).
 func (c *containerEvidence) statusFailures() []failureEvent {
 	var failures []failureEvent
 	backOffAt := instant(0)

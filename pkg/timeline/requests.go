@@ -16,8 +16,8 @@ const (
 	// layersGrace is the time in which the agent repeats its query if the runtime's stores did not report all layers of
 	// a new image.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the wait before the agent asks the runtime again because the answer lacked facts that the pod
-	// object reports.
+	// reaskAfter is the wait between two requests to the runtime, if the first answer lacked facts that the pod object
+	// reports.
 	reaskAfter = time.Second
 	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
 	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.

@@ -9,7 +9,7 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. The overlap includes the time catchUp after the silence.
+	// count as a possible cause of delay. The duration catchUp after a silence also counts as overlap.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during the
 	// silence.
@@ -47,9 +47,9 @@ func (l *SilenceLog) Observe(o Observation) {
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
 // Complete splits the timeline's phases, so that the time in which the runtime was silent becomes unattributed phases.
-// During a silence, another party, such as a network plugin, a registry or the kubelet, might have finished its work
-// and waited for the runtime. No evidence shows whether the other party had finished its work. Complete copies the
-// phases first, because other goroutines can read the original phases.
+// During a silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the
+// runtime. No evidence shows how long this party worked and how long it waited. Complete copies the phases first,
+// because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {
@@ -109,8 +109,9 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime returns a phase of the runtime if another party, such as the kubelet, is responsible for the span, but
-// the span can include work of the runtime. For other spans, needsRuntime returns an empty phase.
+// needsRuntime handles spans for which another party, such as the kubelet, is responsible. If such a span can include
+// work of the runtime, needsRuntime returns a phase of the runtime. For all other spans, needsRuntime returns an empty
+// phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {

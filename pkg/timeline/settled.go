@@ -16,7 +16,7 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
-// Ended reports whether the start-up is over. More evidence can still arrive.
+// Ended reports whether the start-up is over. Even after the start-up, more evidence can arrive.
 func (e *Evidence) Ended() bool {
 	_, over := e.endLearned()
 	return over

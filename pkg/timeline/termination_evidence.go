@@ -197,9 +197,9 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 }
 
 // statusMissing reports whether the kubelet had no status of the container and created a substitute status. The exit
-// code 137 in a substitute status does not come from a real process. If the container had run, the restart count in its
-// substitute status is one too high. When a pod ends, the kubelet creates a substitute status for each container that
-// it does not find, such as a container that never started (kubelet: status/status_manager.go, TerminatePod;
+// code 137 in a substitute status does not come from a real process. In the substitute status of a container that had
+// run, the restart count is one too high. When a pod ends, the kubelet creates a substitute status for each container
+// that it does not find, such as a container that never started (kubelet: status/status_manager.go, TerminatePod;
 // kubelet_pods.go, convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()

@@ -161,8 +161,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf returns a note that content of the images in the given spans can arrive after the pulls. The note is empty
-// if no image is lazy.
+// lazilyOf returns a note about lazy images in the given spans: their content can arrive after the pull. The note is
+// empty if no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {

@@ -114,7 +114,7 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := v.requireReportText(ctx, b); err != nil {
 		return err
 	}
-	// The flag --log-level only makes the settings different, so that the agent restarts.
+	// The lab restarts an agent only if its settings change. The flag --log-level has no other purpose here.
 	change := node.AgentChange{Flags: []string{state, "--log-level=warn"}}
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
@@ -188,7 +188,8 @@ func startReportedOne(ctx context.Context, b *bench.Bench, name string, replicas
 	return awaitReported(ctx, b, name, replicas)
 }
 
-// awaitReported waits until the pods of a Deployment are ready. The kubelet can notice a ConfigMap after a minute.
+// awaitReported waits until the pods of a Deployment are ready. The kubelet can need more than a minute to notice a new
+// ConfigMap.
 func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas int) error {
 	var err error
 	for end := time.Now().Add(2 * configRetry); time.Now().Before(end); {

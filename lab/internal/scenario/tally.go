@@ -122,8 +122,8 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method "limits" returns the shortest and the longest possible duration of the span. The agent's value, plus or
-// minus its error bound, must overlap the range between the two durations.
+// The method "limits" returns the shortest and the longest possible duration of the span. The interval of the agent's
+// value and its error bound must overlap the interval from the shortest to the longest duration.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }

@@ -76,7 +76,7 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	if err != nil {
 		v.Problem("termination of pod %s: sandbox_stop: %v", p.name, err)
 	}
-	// The log can be 10 ms late.
+	// The runtime's log can report the stop of the sandbox up to 10 ms late.
 	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond)
 	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
 	v.totalOfEnd(p.name, reported, w)

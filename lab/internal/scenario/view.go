@@ -22,7 +22,7 @@ func (s view) flags() (flags []string) {
 	return flags
 }
 
-// String names the sources that the agent lacks.
+// String describes the view in words, for example "without Events".
 func (s view) String() string {
 	switch {
 	case s.isFull():

@@ -146,7 +146,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // the kubelet also starts to measure a pull after it has named the Event
+	askedAt := time.Now() // a real kubelet also names the Event before it starts to measure the pull
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
