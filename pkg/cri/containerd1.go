@@ -37,7 +37,7 @@ func storesSandboxContainers(version string) bool {
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. The two times are
 //     also equal in an experimental mode of containerd 1.7 with another order of steps (ENABLE_CRI_SANDBOXES).
 //
-// In both cases, stampFromContainer sets only CreatedAt.
+// If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
 func (a *answerer) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {

@@ -86,7 +86,7 @@ type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
-	begun      []listedManifest // manifests with layer labels, a pull that began after "since", and no blob in download
+	begun      []listedManifest // manifests with layer labels; the pull began after "since" and is downloading no blob
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
 }
 

@@ -1,4 +1,4 @@
-// Package export provides the Prometheus metrics of start-ups. The package owns the names, units and labels of these
+// Package export provides the Prometheus metrics of start-ups. The package owns the names, units and labels of its
 // metrics. Other packages use time.Time and time.Duration, and this package converts these types to seconds and label
 // values.
 //

@@ -45,8 +45,8 @@ type Config struct {
 	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. If the first list does not
 	// contain a known pod, the type Pods passes PodGone for this pod to Observe.
 	Known []string
-	// AsNode is true if the client uses a configuration from kubeclient.AsNode. If the API server refuses a request, the
-	// error names the permissions that such a client needs.
+	// AsNode is true if the client uses a configuration from kubeclient.AsNode. If AsNode is true and the API server
+	// refuses a request, the error names the permission to impersonate the node.
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool

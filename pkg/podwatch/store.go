@@ -26,7 +26,7 @@ type store struct {
 	// the UID of the mirror pod as the key.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last states of the pods in "known". So for each of these pods that still exists, the store passes an
+	// know the last states of the pods in "known". So for each pod in "known" that still exists, the store passes an
 	// observation to Observe.
 	known []string
 	// The field "listed" is true after the first list. After the first list, a pod that appears is new.

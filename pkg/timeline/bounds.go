@@ -191,8 +191,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				// The estimate can be wrong by as much as the distance between the control plane's timestamp and the
-				// upper bound from the node's clock.
+				// The error of the estimate is at most the distance between the control plane's timestamp and the upper
+				// bound from the node's clock.
 				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}

@@ -12,8 +12,8 @@ type cachedTimeline struct {
 	until    instant // the instant from which the timeline must be folded again
 }
 
-// validUntil returns the end of the period in which only the length of the current phase changes. validUntil returns
-// the current time if the fold limited an interval to the current time, because the limit moves with time.
+// validUntil returns the end of the period in which only the length of the current phase changes. If the fold cut an
+// interval at the current time, validUntil returns the current time, because the next fold cuts the interval later.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -45,7 +45,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 
 // changesFrom returns the instant at which the candidates or the error bound of the current phase begin to change.
 // Before the returned instant, only the length of the phase changes. From the returned instant on, each request for the
-// timeline needs a new fold. If nothing but the length will change, changesFrom returns maxInstant.
+// timeline needs a new fold. If the candidates and the error bound will never change, changesFrom returns maxInstant.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

@@ -101,8 +101,8 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait if the container's configuration is not certainly the
-// cause.
+// alsoNotConfig lists the phases that a container's wait can contain, if a wrong configuration is only one of several
+// possible causes.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
@@ -182,10 +182,10 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 }
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
-// it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
-// pod was new, the first sandbox had just started, an init container had just ended, or an earlier container had just
-// started. If the kubelet can have begun long before the Event, the Event can be about a later attempt, because the
-// first Event might have expired.
+// it. The result is true if the kubelet cannot have begun work on the container long before the Event. Examples are a
+// new pod, a first sandbox or an earlier container that had just started, and an init container that had just ended. If
+// the kubelet can have begun long before the Event, the Event can be about a later attempt, because the first Event
+// might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -282,8 +282,8 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 // container's image was present. The kubelet creates the container immediately after it pulls or finds the image
 // (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
 // processes the pod again. The reason for the failure can be gone before the kubelet reports the failure. If the status
-// arrives later than the kubelet's next retry, the presence of the image does not show the time of the failure, because
-// the kubelet was stopped or lacked CPU.
+// arrives later than the kubelet's next retry, the kubelet was stopped or lacked CPU, and createFailureConstraints does
+// not use the presence of the image.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

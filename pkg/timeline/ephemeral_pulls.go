@@ -73,9 +73,9 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when all ephemeral
-// containers have run or the pod is deleted, and no more relevant evidence is expected. The pulls are also settled if
-// the agent gives up the wait for the ephemeral containers.
+// Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when the agent
+// expects no more relevant evidence, and either all ephemeral containers have run or the pod is deleted. The pulls are
+// also settled if the agent gives up the wait for the ephemeral containers.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the latest pod, reduced to its ephemeral containers.

@@ -43,10 +43,9 @@ type Scope struct {
 	ResumedAt time.Time
 }
 
-// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. Within the
-// limits of container and image names, the order and the repetition of the observations do not matter. If a pod exceeds
-// the limit of container or image names, Evidence keeps the first names that arrive. Evidence is not safe for
-// concurrent use.
+// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The
+// observations can arrive in any order, and repeatedly. There is one exception: if a pod exceeds the limit of container
+// or image names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 

@@ -90,7 +90,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// While the kubelet stops a pod, the status does not report a failed pull, even if the kubelet did not restart.
+	// For a pod that is being deleted, a status without a failed pull does not show that the kubelet restarted.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

@@ -88,8 +88,9 @@ func (e *Evidence) refuter(index int16) refuter {
 // firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet pulls
 // image volumes immediately after the pickup of the pod. The kubelet does not work on a container before the first
 // sandbox runs. The kubelet starts ephemeral containers before all other containers. The kubelet starts other
-// containers only after the earlier init containers have ended and the earlier sidecars have started. Earlier main
-// containers set no limit, because the kubelet continues with the next container if it cannot start a main container.
+// containers only after the earlier init containers have ended and the earlier sidecars have started. firstWorkStart
+// ignores earlier main containers, because the kubelet continues with the next container even if a main container
+// cannot start.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {

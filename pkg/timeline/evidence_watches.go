@@ -17,8 +17,8 @@ func (p watchPoint) after(o watchPoint) bool {
 	return p.at > o.at
 }
 
-// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. If
-// no Events are missing between the watches, the period of the latest watch, which begins at Since, includes the
+// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
+// period of the latest watch begins at Since. If no Events are missing between the watches, this period includes the
 // periods of the earlier watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant

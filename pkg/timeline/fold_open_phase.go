@@ -92,8 +92,9 @@ func (f *fold) createdOrRefused(index int16) bool {
 	}, func(m Milestone) bool { return f.bounds.find(milestoneKey{index, 0, m}) != nil })
 }
 
-// nextRun returns the phase of the wait for a container's next run. nextRun returns nil if the kubelet will not start
-// the container again, or if the last run did not end by itself before the instant "until".
+// nextRun returns the phase of the wait for a container's next run. nextRun returns nil in three cases: the kubelet
+// will not start the container again, the last run ended after the instant "until", or the kubelet ended the last run
+// together with the pod.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.willRestart(c) && c.WaitingReason != crashLoop {
 		return nil

@@ -181,8 +181,9 @@ func tighten(sequences []sequence) []milestoneConflict {
 }
 
 // relaxControlPlane handles a milestone of the node that must come after a control plane timestamp, but has an earlier
-// time. The earlier time shows that the clocks differ. relaxControlPlane replaces the interval of the control plane
-// timestamp. The new interval ends at the node's milestone, and its length is the difference between the two times.
+// time. If the node's milestone has the earlier time, the clocks of the node and of the control plane differ.
+// relaxControlPlane replaces the interval of the control plane timestamp. The new interval ends at the node's
+// milestone, and its length is the difference between the two times.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

@@ -8,8 +8,8 @@ import (
 // truncation is the largest error bound of a phase between two timestamps that are truncated to seconds.
 const truncation = 2 * time.Second
 
-// The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the pod
-// starts, the milestone is the instant of the fold.
+// The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the start-up
+// is in progress, the instant of the fold takes the place of this milestone.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -75,7 +75,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // dropped attempts can belong to this time
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // this time can include dropped attempts
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}

@@ -7,7 +7,7 @@ import (
 // step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
-	previous bool // the phase belongs to the container before the chain's container
+	previous bool // the phase belongs to the previous container, not to the container of the chain
 	undated  bool // the step has no boundary: the evidence shows only that the step comes before the next step
 	optional bool // the milestone never counts as missing, because it can lack evidence in a normal start-up
 	phase    Phase
@@ -129,9 +129,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 }
 
 // wasKilled reports whether a run ended because the kubelet ended the whole pod. The status of a pod that the kubelet
-// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. A pod that failed because all
-// its runs failed has no reason. The kubelet writes no status while it waits for containers to end (SyncTerminatingPod
-// in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended by itself.
+// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because all its
+// runs failed, its status contains no reason. The kubelet writes no status while it waits for containers to end
+// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended
+// by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false

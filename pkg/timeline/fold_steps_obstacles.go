@@ -69,7 +69,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait. So the second attempt took a long time, and this time can include the steps before its failed step.
+			// wait. So the second attempt took long, and its duration can include the steps before the step that
+			// failed.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

@@ -80,8 +80,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore reports whether the time from a container's start to its first ready status is longer than the kubelet
-// needs to report a ready container.
+// ranLongBefore reports whether the first ready status came late: the time since the container's start is longer than
+// the kubelet needs to report a ready container.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran := f.latestOf(c, MilestoneRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)

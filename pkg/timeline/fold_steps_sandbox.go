@@ -36,7 +36,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 }
 
 // mayPullBeforeRunning reports whether the interval of MilestoneSandboxRunning can contain the pull of the first
-// container's image. Some runtimes report only that the sandbox ran after the network setup. If no Event shows the
+// container's image. Some runtimes date the network setup, but not the start of the sandbox. If no Event shows the
 // request for the image, the estimate of MilestoneSandboxRunning can be later than the pull.
 func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 	ran := f.bounds.find(milestoneKey{podWide, attempt, MilestoneSandboxRunning})

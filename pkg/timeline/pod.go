@@ -66,8 +66,9 @@ type Pod struct {
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.
 	HostNetwork bool `json:"host_network,omitzero"`
-	// ResourceClaims is true if the pod requests dynamically allocated resources. A driver prepares these resources
-	// after the volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
+	// ResourceClaims is true if the pod requests dynamically allocated resources. A driver prepares dynamically
+	// allocated resources after the volumes are mounted and before the sandbox is created (kubelet,
+	// kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
 	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class binds late
 	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is bound.
@@ -173,8 +174,9 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits because of its configuration. The kubelet's message then says that a
-	// value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration. The kubelet's message about a wrong
+	// configuration says that a value is wrong, or that a value refers to an object that does not exist. See
+	// IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`

@@ -165,7 +165,7 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 
 // appendSpan appends the phase between two milestones. The time after a failed pull can contain further pulls that no
 // evidence dates. appendSpan divides this time into the certain back-off of the kubelet and an uncertain rest. If the
-// rest is not longer than the usual time until the kubelet's next sync, the rest counts as the error bound of the
+// uncertain rest is not longer than the usual time until the kubelet's next sync, it counts as the error bound of the
 // back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
@@ -266,9 +266,9 @@ func isNoPull(p Phase) bool {
 	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
 }
 
-// hiddenPullsFrom returns the instant from which the error bound of the current phase grows, because the kubelet can
-// have begun a pull that no evidence shows. hiddenPullsFrom returns maxInstant if the current phase cannot contain a
-// hidden pull.
+// hiddenPullsFrom returns the instant after which the kubelet can have begun a pull that no evidence shows. From this
+// instant on, the error bound of the current phase grows. hiddenPullsFrom returns maxInstant if the current phase
+// cannot contain a hidden pull.
 func (f *fold) hiddenPullsFrom(phases []Span) instant {
 	last := phases[len(phases)-1]
 	switch {

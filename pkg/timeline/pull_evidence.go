@@ -252,9 +252,9 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 	return attempt, known
 }
 
-// checkConstraints dates the failed checks of a container's image. For each pull attempt, checkConstraints dates the
-// first time that the kubelet could not parse the image's name, and the first time that the runtime could not report
-// whether it has the image.
+// checkConstraints dates the failed checks of a container's image. A check fails if the kubelet cannot parse the
+// image's name, or if the runtime does not report whether it has the image. For each pull attempt, checkConstraints
+// dates the first failure of each kind.
 func (f *fold) checkConstraints(index int16) (constraints []constraint) {
 	first := func(windows []window, m Milestone) {
 		next := uint16(0)

@@ -60,8 +60,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// The method "share" marks each layer of the pull p that arrived before the end of o, which is another pull of the same
-// image. The bytes of the marked layers count for the pull o.
+// The method "share" compares the pull p with o, another pull of the same image. The method marks each layer of p that
+// arrived before the end of o. The bytes of the marked layers count for the pull o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -90,7 +90,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // sharesEarlier ignores a lead of at most 1/20 of p's download time
+	const hardly = 20 // sharesEarlier ignores pulls that began at most 1/20 of p's download time before p
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -101,7 +101,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 }
 
 // The method "joins" reports whether another pull of the same image was running when the pull p began. If another pull
-// was running, the manifest on the node belongs to that pull and does not prove an interrupted earlier attempt of p.
+// was running, the manifest on the node comes from that pull and does not prove that an earlier attempt of p was
+// interrupted.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. If the
-// node has no pull queue, the request time of another pull replaces an unknown start. On a node that can have a queue,
-// a pull with an unknown start counts only for the time in which it certainly ran.
+// The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
+// has no pull queue, the request time of another pull replaces an unknown start. On a node that can have a queue, a
+// pull with an unknown start counts only for the time in which it certainly ran.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -71,7 +71,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
-			from = until.Add(-least) // the pull o ended at this time, so o certainly ran immediately before
+			from = until.Add(-least) // the pull o ended at "until", so it certainly ran immediately before "until"
 		}
 		if from.Before(p.StartedAt) {
 			from = p.StartedAt

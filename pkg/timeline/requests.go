@@ -64,9 +64,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the image references whose presence decides whether the kubelet pulls. The agent asks the
-// runtime about each reference once, and again after a pull. The second result lists the references whose layers the
-// agent also requests.
+// requestedImages returns the references of the images whose presence decides whether the kubelet pulls. The agent asks
+// the runtime about each reference once, and again after a pull. The second result lists the references whose layers
+// the agent also requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -169,9 +169,10 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// requestsEvents reports whether the start-up needs the kubelet's Events. Events are needed for a container whose image
-// needs a pull or was pulled, until the kubelet's Event about the pull arrives. A pod whose images are all on the node
-// needs no Events. If the runtime's answer about an image is overdue, the image can need a pull.
+// requestsEvents reports whether the start-up needs the kubelet's Events. If a container's image needs a pull or was
+// pulled, the start-up needs Events until the kubelet's Event about the pull arrives. A pod whose images are all on the
+// node needs no Events. If the runtime's answer about an image is overdue, the agent assumes that the image can need a
+// pull.
 //
 // After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {

@@ -36,8 +36,8 @@ type Sandbox struct {
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
 	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The
-	// runtime's name, version or answer proves that Unstamped is true. Examples of such runtimes are CRI-O, containerd
-	// 1.x, and the shim of a virtual machine.
+	// runtime's name, version or answer proves that Unstamped is true. For example, Unstamped is true for CRI-O, for
+	// containerd 1.x, and for the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

@@ -35,7 +35,7 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 }
 
 // graceOver reports whether the start-up ended longer ago than the duration "grace". graceOver also returns true if the
-// end is in the future by more than "grace". So if somebody set the clock back, the agent does not wait for hours until
+// end lies more than "grace" in the future. So if somebody set the clock back, the agent does not wait for hours until
 // the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
@@ -89,9 +89,9 @@ func (p *Pod) reachedNodeAt() time.Time {
 }
 
 // isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
-// returns true if the pod ran before the kubelet read its manifest, or was ready before Scope.Since. An old static pod
-// can look new. After a restart, the kubelet reads the manifest again. The kubelet also creates a deleted mirror object
-// again.
+// returns true if a container ran before the kubelet last read the manifest, or if the pod was ready before
+// Scope.Since. An old static pod can look new, because the kubelet reads the manifest again after a restart, and
+// replaces a deleted mirror object.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

@@ -92,9 +92,9 @@ func (f *terminationFold) goneBy() instant {
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
 // for this time. There are three kinds of evidence for this time:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
-//   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, this status contains
-//     the object's new generation. Because the status is late, the estimate is usually the time of the deletion
-//     request.
+//   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, the kubelet also
+//     writes the object's new generation to the status. Because the status is late, the estimate is usually the time
+//     of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
 //     kill, or earlier. If the computed start is much later than the request, the true start is unknown: either the
 //     kubelet began late, or the kill came late.

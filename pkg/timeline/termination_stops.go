@@ -17,8 +17,8 @@ type stopBound struct {
 }
 
 // The method "end" returns the bound of the time when a container ended, from the container's own evidence. Without
-// evidence, the field "latest" of the bound is maxInstant. If the runtime lost the container, its timestamp is the time
-// when the runtime noticed the loss.
+// evidence, the field "latest" of the bound is maxInstant. If the runtime lost the container, the runtime's timestamp
+// is the time when the runtime noticed the loss.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {

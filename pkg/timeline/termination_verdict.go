@@ -98,8 +98,8 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 }
 
 // killUnexplained reports whether the late kill of a container has no known reason: the kubelet's first stop request
-// does not explain the kill, and no phase shows the grace period. If the kill has no known reason, the container
-// possibly got no stop signal before the kill.
+// does not explain the kill, and no phase shows the grace period. Before an unexplained kill, the container possibly
+// got no stop signal.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

@@ -209,7 +209,7 @@ type Pull struct {
 	absentAt instant // when the runtime answered that the image is absent; zero without such an answer
 }
 
-// Blocker is another pod's pull, for which a pull waited.
+// Blocker is a pull of another pod that delayed this pod's pull.
 type Blocker struct {
 	Namespace, Pod, Container, Image string
 	Waited                           time.Duration // how long the other pull ran during the wait

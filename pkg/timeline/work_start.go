@@ -51,8 +51,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the container with the given name. If the kubelet does not work on this container before the
-// container c, predecessor returns nil.
+// predecessor finds the container with the given name among the containers on which the kubelet works before the
+// container c. If no such container exists, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {

@@ -66,7 +66,7 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 }
 
 // oneTree requires that all spans are in one trace with one root, and that no span occurs twice. The parent of every
-// other span must exist and have an allowed kind.
+// span except the root must exist and have an allowed kind.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {

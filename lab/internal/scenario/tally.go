@@ -201,8 +201,8 @@ func (t *tally) percentile(p int) time.Duration {
 // judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
 // agent's error bound. The agent must report every phase, or list the phase in the field "merged_with" of another
 // phase. For one percent of the durations on the node's clock, the difference from the truth can exceed the error
-// bound, because the truth itself is not always accurate. On a busy machine, other work can delay the log line about an
-// event.
+// bound, because the lab cannot always measure the truth accurately. On a busy machine, other work can delay the log
+// line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged, avoidable := 0, 0
