@@ -105,7 +105,7 @@ func (a *answerer) stampSandbox(
 		return nil
 	}
 	cached, _ := a.stamps.Get(sandbox.ID)
-	stamps, known := cached.(sandboxStamps) // an upgrade of containerd 1.x leaves values of another type
+	stamps, known := cached.(sandboxStamps) // a value that was cached with containerd 1.x has another type
 	if !known {
 		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {

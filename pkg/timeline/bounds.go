@@ -48,7 +48,7 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether the control plane's clock is the only clock that dates the milestone. ofControlPlane
+// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. ofControlPlane
 // ignores the arrival time of the pod object.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0

@@ -264,8 +264,8 @@ func follows(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 
-// refusalConstraints takes the time of a container's first refusal from an Event, if only a list of the pods shows the
-// refusal.
+// refusalConstraints takes the time of a container's first refusal from an Event, if the agent learned about the
+// refusal only from a list of pods.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {

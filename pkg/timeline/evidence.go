@@ -132,9 +132,9 @@ type containerEvidence struct {
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the latest time of a status that shows that the kubelet can have restarted after a failed pull. A
-	// restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
-	// the agent can have missed statuses before the list.
+	// statusGapAt is the arrival of the latest status that allows this conclusion: the kubelet possibly restarted after
+	// a failed pull. A restarted kubelet does not report the failure until its next attempt. A status from a list also
+	// counts, because the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.

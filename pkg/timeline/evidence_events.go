@@ -103,8 +103,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 }
 
-// applyPulling dates the kubelet's first pull request by the time in the Event's name, or else by the Event's first
-// timestamp. applyPulling dates the latest request by the Event's last timestamp and by the Event's arrival.
+// applyPulling takes the time of the kubelet's first pull request from the Event's name, or else from the Event's first
+// timestamp. For the latest request, applyPulling uses the Event's last timestamp and the Event's arrival.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}

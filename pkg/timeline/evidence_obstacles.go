@@ -185,7 +185,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints dates the occurrences of obstacles and the kubelet's next attempts.
+// obstacleConstraints returns the times of the obstacles and of the kubelet's next attempts.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {

@@ -24,8 +24,8 @@ func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest returns the earliest possible time of a milestone according to the runtime, or minInstant if
-// the runtime does not date the milestone.
+// runtimeEarliest returns the earliest possible time of a milestone according to the runtime, or minInstant if the
+// runtime reports no time of the milestone.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {

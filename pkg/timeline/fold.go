@@ -276,7 +276,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 		for _, s := range c.steps[:lastKnown+1] {
 			switch {
 			case s.key.milestone == MilestoneSandboxRunning && f.e.imageFirst.has(s.key.attempt):
-				// containerd 1.x dates the network setup, but not the start of the sandbox
+				// containerd 1.x reports when the network was set up, but not when the sandbox started
 				unreported = append(unreported, label(s.key, c.container))
 			case s.optional || f.bounds.find(s.key) != nil || f.isBeyondEventLimit(s.key):
 			case f.neverReported(s.key):

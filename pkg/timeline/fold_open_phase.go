@@ -2,9 +2,9 @@ package timeline
 
 import "slices"
 
-// crashLoop is the waiting reason in the status of a container in back-off. The kubelet sets CrashLoopBackOff only when
-// it next tries to start the container. Until the kubelet tries again, the status contains only the end of the last
-// run.
+// crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
+// at the end of a run, but at its next attempt to start the container. Between these two times, the status contains
+// only the end of the run.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -162,10 +162,10 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the evidence shows the first of two milestones only after the second milestone.
-// While both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
-// before the sandbox runs. Another example is a pull: only the runtime's answer at the end of the pull shows when the
-// pull started.
+// reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone has happened.
+// While both milestones are unknown, the pod can be in either step. For example, the runtime reports the beginning of a
+// sandbox only when the sandbox runs. Another example is a pull: the agent learns its start only from the runtime's
+// answer at the end of the pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

@@ -16,7 +16,7 @@ type step struct {
 
 // chain holds the steps of the pod or of one container, in the kubelet's order.
 type chain struct {
-	container string // empty for the pod
+	container string // empty for the chain of the pod itself
 	steps     []step
 	attempt   uint16 // the container's attempt, for steps with a milestone of the pod
 	probes    bool   // the chain covers the time from the last start to readiness

@@ -39,8 +39,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether the same observation first showed both milestones. No evidence separates two milestones that
-// the same observation first showed.
+// sameNews reports whether the agent learned about both milestones from the same observation. In that case, no evidence
+// tells which milestone came first.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
@@ -57,8 +57,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast returns the phase of another container that might have become ready even later than the container
-// "last". The order of two containers is unknown if the same observation first showed both containers as ready. If no
-// other container is possible, alsoReadyLast returns nil.
+// "last". The order of two containers is unknown if the agent learned from the same observation that both containers
+// are ready. If no other container is possible, alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

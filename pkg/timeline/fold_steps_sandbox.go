@@ -36,8 +36,8 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 }
 
 // mayPullBeforeRunning reports whether the interval of MilestoneSandboxRunning can contain the pull of the first
-// container's image. Some runtimes date the network setup, but not the start of the sandbox. If no Event shows the
-// request for the image, the estimate of MilestoneSandboxRunning can be later than the pull.
+// container's image. Some runtimes report when the network was set up, but not when the sandbox started. If no Event
+// shows the request for the image, the estimate of MilestoneSandboxRunning can be later than the pull.
 func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 	ran := f.bounds.find(milestoneKey{podWide, attempt, MilestoneSandboxRunning})
 	if ran == nil || ran.latest.sub(ran.earliest) <= runtimeSlack || len(f.containers) == 0 {

@@ -163,8 +163,8 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. The time after a failed pull can contain further pulls that no
-// evidence dates. appendSpan divides this time into the certain back-off of the kubelet and an uncertain rest. If the
+// appendSpan appends the phase between two milestones. The time after a failed pull can contain further pulls at
+// unknown times. appendSpan divides this time into the certain back-off of the kubelet and an uncertain rest. If the
 // uncertain rest is not longer than the usual time until the kubelet's next sync, it counts as the error bound of the
 // back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {

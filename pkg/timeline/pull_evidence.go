@@ -159,9 +159,9 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints converts the evidence about a container's pulls to constraints. The Events date the end of every
-// failed attempt. For the end of the successful attempt, the constraints come from an Event and from the runtime's
-// timestamps. The durations in the Event's message date the start of the successful attempt.
+// pullConstraints converts the evidence about a container's pulls to constraints. The Events report when each failed
+// attempt ended. For the end of the successful attempt, the constraints come from an Event and from the runtime's
+// timestamps. The start of the successful attempt is computed from the durations in the Event's message.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -238,7 +238,7 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 	for _, failed := range p.failures {
 		after := failed.latest
 		if o == originArrival {
-			after += instant(nextSyncLeast) // the status can be about a check before this attempt
+			after += instant(nextSyncLeast) // the status can report a check from before this attempt
 		}
 		if after < by {
 			attempt, known = max(attempt, failed.attempt+1), true
@@ -252,9 +252,9 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 	return attempt, known
 }
 
-// checkConstraints dates the failed checks of a container's image. A check fails if the kubelet cannot parse the
-// image's name, or if the runtime does not report whether it has the image. For each pull attempt, checkConstraints
-// dates the first failure of each kind.
+// checkConstraints returns the times of the failed checks of a container's image. A check fails if the kubelet cannot
+// parse the image's name, or if the runtime does not report whether it has the image. For each pull attempt, the result
+// contains the first failure of each kind.
 func (f *fold) checkConstraints(index int16) (constraints []constraint) {
 	first := func(windows []window, m Milestone) {
 		next := uint16(0)

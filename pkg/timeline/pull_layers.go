@@ -17,8 +17,8 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerConstraints finds the layers that a container's pull downloaded. layerConstraints uses the runtime's stores to
-// date the start of the pull and the arrival of the last byte.
+// layerConstraints finds the layers that a container's pull downloaded. layerConstraints takes the start of the pull
+// and the arrival of the last byte from the runtime's stores.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
@@ -184,8 +184,8 @@ func (p Pull) Sized() bool {
 	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
 }
 
-// ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime
-// cannot date a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
+// ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime has
+// no timestamp of a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)

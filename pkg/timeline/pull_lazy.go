@@ -6,8 +6,8 @@ import (
 )
 
 // A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull after it has mounted the image's layers
-// from the registry. The snapshotter downloads the content of the layers later, when a process reads the
-// content. So the download happens while the container starts and runs.
+// from the registry. The snapshotter downloads the content of the layers later, for example when a process reads a
+// file. So the download happens while the container starts and runs.
 
 // The method "lazy" reports whether the runtime mounted layers of a container's image from the registry. The method
 // returns false if the agent did not ask the runtime about layers.

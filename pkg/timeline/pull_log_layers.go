@@ -13,7 +13,7 @@ const maxRecentLayers = 2048
 // recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
-	order []arrivedLayer          // ring buffer of the keys of owner
+	order []arrivedLayer          // ring buffer of the keys of the map "owner"
 	next  int                     // the index of the next entry to replace, after the ring buffer is full
 }
 

@@ -23,7 +23,7 @@ const nextSyncLeast = 5 * time.Second
 // usualSync is the average time from a failed pull to the status that reports the failure.
 const usualSync = 12500 * time.Millisecond
 
-// pullStatus is a live status that reports a failed pull. A list can show a status that is one attempt old.
+// pullStatus is a live status that reports a failed pull. A status from a list can still report the previous attempt.
 type pullStatus struct {
 	at      instant // arrival of the status
 	backOff bool    // true if the kubelet waits before the next attempt

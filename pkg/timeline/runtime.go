@@ -28,8 +28,8 @@ type Sandbox struct {
 	// containerd sets updated_at for the last time after the start of the sandbox container. RunningAt is meaningful
 	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which step created_at
-	// dates: BegunAt, NetworkReadyAt or RunningAt.
+	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
+	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). If ImageFirst is
 	// true, ImageStoredAt is the end of the image's first pull since the image was last absent, or zero if unknown.
@@ -90,7 +90,7 @@ type Layer struct {
 	// snapshot).
 	UnpackedAt time.Time `json:"unpacked_at,omitzero"`
 	// Remote is true if the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI, nydus,
-	// overlaybd). The snapshotter downloads the content while the container runs, when a process reads the content.
-	// For a remote layer, UnpackedAt is the time of the mount.
+	// overlaybd). The snapshotter downloads the content later, while the container runs. For a remote layer, UnpackedAt
+	// is the time of the mount.
 	Remote bool `json:"remote,omitzero"`
 }

@@ -46,10 +46,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete splits the timeline's phases, so that the time in which the runtime was silent becomes unattributed phases.
-// During a silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the
-// runtime. No evidence shows how long this party worked and how long it waited. Complete copies the phases first,
-// because other goroutines can read the original phases.
+// Complete splits the timeline's phases: the parts in which the runtime was silent become unattributed phases. During a
+// silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the runtime. No
+// evidence shows how long this party worked and how long it waited. Complete copies the phases first, because other
+// goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {

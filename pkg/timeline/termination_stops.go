@@ -40,7 +40,7 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	return b, code, reason, o
 }
 
-// stopContainers dates the end of each container and determines how it ended.
+// stopContainers determines when and how each container ended.
 func (f *terminationFold) stopContainers() {
 	for _, c := range f.pod.Containers {
 		i := slices.IndexFunc(f.TerminationEvidence.stops, func(s stopEvidence) bool { return s.name == c.Name })

@@ -189,7 +189,7 @@ type Pull struct {
 	Unconfirmed bool
 
 	// Credentials is the part of Pull that a credential plugin of the kubelet might have used. Credentials is zero if
-	// the pod shows that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
+	// the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
 	Credentials time.Duration
 
 	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted
