@@ -15,7 +15,7 @@ type TotalsRecord struct {
 	Unreported int `json:"unreported_milestones"`
 	// Phases contains the phases, sorted by name, of the start-ups that became ready or succeeded.
 	Phases []PhaseTotals `json:"phases"`
-	// Merged lists the phases that the evidence could not separate from another phase, sorted by name.
+	// Merged lists the phases that the evidence could not separate from other phases. The list is sorted by name.
 	Merged []timeline.Phase `json:"merged"`
 	// Registries contains the registries of the pulls, sorted by name. Images that were on the node cause no pull.
 	Registries []RegistryTotals `json:"registries"`

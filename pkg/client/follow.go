@@ -39,7 +39,7 @@ const (
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. Besides Kind, only the field that belongs to this kind is set.
+// Event is one change. Only two fields are set: Kind, and the field for this kind.
 type Event struct {
 	Kind   string
 	Record api.Record

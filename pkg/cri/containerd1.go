@@ -34,8 +34,9 @@ func storesSandboxContainers(version string) bool {
 // record. containerd updates the record before the network setup and immediately after it, and never again. CRI lists a
 // sandbox only after its start. The updated_at of a ready sandbox is the end of the network setup, with two exceptions:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
-//   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. The two times are
-//     also equal in an experimental mode of containerd 1.7 with another order of steps (ENABLE_CRI_SANDBOXES).
+//   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. created_at and
+//     updated_at are also equal in an experimental mode of containerd 1.7, which has another order of steps
+//     (ENABLE_CRI_SANDBOXES).
 //
 // If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
 func (a *answerer) stampFromContainer(

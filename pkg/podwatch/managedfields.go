@@ -42,7 +42,8 @@ func failedBy(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero if
 // no scheduler changed the condition. The binding sets the condition to true without an entry in the managed fields
-// (registry/core/pod/storage). So an entry proves that a scheduler had set the condition to false.
+// (registry/core/pod/storage). So an entry in the managed fields proves that a scheduler had set the condition to
+// false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]

@@ -55,8 +55,8 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 // runtime and the kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors
 // with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the
 // mirror that was created first wins. assignUID returns a copy of the pod. If assignUID selected the pod, RuntimeUID
-// of the copy is the UID that the runtime uses. Otherwise, RuntimeUID is the pod's own UID. If a pod with another name
-// had the UID before, assignUID takes the UID away from that pod.
+// of the copy is the UID that the runtime uses. If assignUID did not select the pod, RuntimeUID of the copy is the
+// pod's own UID. If a pod with another name had the UID before, assignUID takes the UID away from that pod.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

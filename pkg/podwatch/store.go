@@ -168,8 +168,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
-		// At the end of a deletion, the kubelet sends a second delete request with the grace period 0. The second
-		// request changes the timestamp of the deletion.
+		// At the end of a deletion, the kubelet sends a second delete request with the grace period 0. The kubelet's
+		// second request changes the timestamp of the deletion.
 		converted.DeletedAt = known.DeletedAt
 	}
 	if ok && reflect.DeepEqual(known, converted) {

@@ -176,8 +176,8 @@ func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
 // have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure. So the wait after a missed failure is at most the sum of two times:
-// the time before the failure, and the first wait.
+// The kubelet doubles its wait after each failure. So the wait after a failure that the agent missed is at most the sum
+// of two times: the time before the failure, and the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {

@@ -39,8 +39,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether the agent learned about both milestones from the same observation. In that case, no evidence
-// tells which milestone came first.
+// sameNews reports whether the agent learned about both milestones from the same observation. If the agent learns about
+// two milestones at once, no evidence tells which milestone came first.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)

@@ -7,7 +7,7 @@ const (
 	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no evidence shows
 	// when the hook itself ended.
 	PhasePreStopHook Phase = "pre_stop_hook"
-	PhaseGrace       Phase = "grace" // from the stop request to the end of the container or of its grace period
+	PhaseGrace       Phase = "grace" // from the stop request to the container's end, or to the end of its grace period
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"

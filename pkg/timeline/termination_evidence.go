@@ -31,7 +31,7 @@ type TerminationEvidence struct {
 	// releasedAt is the arrival of the first pod object with grace 0. Grace 0 means that the kubelet released the
 	// object. Zero means never.
 	releasedAt    instant
-	hadFinalizers bool          // an object with grace 0 had finalizers
+	hadFinalizers bool          // a pod object with the grace period 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none
 	longest       time.Duration // the longest grace period; zero if all grace periods are zero
 	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero if none

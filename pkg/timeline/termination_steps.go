@@ -31,8 +31,8 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	// Without evidence, the bound of a container's end extends to f.gone.latest. So a container without evidence can be
-	// the last container.
+	// Without evidence, the bound of a container's end extends to f.gone.latest. So the function "later" can choose a
+	// container without evidence as the last container.
 	later := func(a, b stopBound) int {
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}

@@ -45,7 +45,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 type queueDelay struct {
 	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
 	waited   time.Duration // sum of the longest delays
-	same     bool          // every waiting pull was itself a pull of the image
+	same     bool          // each waiting pull needed the same image as the pull that delayed it
 	registry string        // the source of the image, if "same" is true
 }
 

@@ -89,10 +89,11 @@ func (q *queuedPod) observe(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// judgeQueue checks the queue and pull durations of the pods. The pods are in the order of their pulls.
+// judgeQueue checks how long the pull of each pod waited in the queue, and how long the pull took. The pods are in the
+// order of their pulls.
 func judgeQueue(pods []queuedPod, v *Verdict) {
 	for i, pod := range pods {
-		// The next pull also waits until the previous image is resolved and unpacked.
+		// A pull also waits until the runtime has resolved and unpacked the previous image.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
 		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {
