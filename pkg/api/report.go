@@ -44,9 +44,9 @@ type ReportItem struct {
 	StartUps   int `json:"start_ups"`
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`
-	// Total is the total duration of the workload's start-ups, including the time so far of start-ups in progress.
-	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed.
-	// A start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes divides Total and
+	// Total is the total duration of the workload's start-ups, including the current age of start-ups in progress.
+	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed. A
+	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes divides Total and
 	// Unfinished by cause.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`

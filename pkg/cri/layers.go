@@ -61,8 +61,8 @@ func markIncomplete(image *timeline.Image, err error) error {
 	return inTime(err)
 }
 
-// stampBlobs sets the layers of an image on the node and the arrival time of each layer. stampBlobs omits facts
-// that containerd does not have, or does not return before ctx ends. stampBlobs returns an error if the
+// stampBlobs sets the layers of an image on the node and the arrival time of each layer. If containerd does not have a
+// fact, or does not return the fact before ctx ends, stampBlobs omits the fact. stampBlobs returns an error if the
 // connection fails.
 //
 // In the content store, created_at is the time when containerd committed the complete blob

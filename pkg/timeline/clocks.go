@@ -138,7 +138,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest ignores the best minReadings-1 readings and returns the best limit of the remaining readings.
+// nthBest returns the best limit that at least minReadings readings confirm.
 func nthBest(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {

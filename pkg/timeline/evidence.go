@@ -121,7 +121,7 @@ type containerEvidence struct {
 	image    string      // the latest image reference that registryOf parsed
 	registry string      // the registry of the image in the field "image"
 	pulled   pulledEvent // the first Event that reports that the image is present
-	// laterPulled holds later Events that report that the image is present, in order of time.
+	// laterPulled holds the later Events that also report a present image, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
 	// The list "requested" holds the times at which the kubelet first requested a pull, according to Events. The list

@@ -158,7 +158,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// mountsVolumes reports whether the kubelet mounted the pod's volumes in a phase that the milestone "end" ends.
+// mountsVolumes reports whether the kubelet mounted the pod's volumes during the phase s. The milestone "end" is the
+// end of this phase.
 func mountsVolumes(s Span, end milestoneKey) bool {
 	return end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes ||
 		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)

@@ -70,7 +70,7 @@ type EventsWatched struct {
 	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
 	// OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before Since.
 	Since time.Time `json:"since,omitzero"`
-	// Limited is true if the agent did not read the Events from before Since because the namespace has too many Events.
+	// Limited is true if the namespace has so many Events that the agent did not read the Events from before Since.
 	Limited bool `json:"limited,omitzero"`
 	// Order is higher in later observations of the types EventsWatched and EventsLost. Order is right even if the
 	// agent's clock was set back between two observations. In recordings of agents up to v1.0, Order is zero, and the

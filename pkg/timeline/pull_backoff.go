@@ -57,8 +57,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// Since Kubernetes 1.35, the kubelet waits until the back-off of the exited container is over
-			// (pod_workers.go, completeWork).
+			// Since Kubernetes 1.35, if a container of the pod has exited, the kubelet waits until the back-off of this
+			// container is over (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}

@@ -71,7 +71,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			// The log drops pods without a sandbox first, because the runtime can report them again later.
+			// First, the log drops pods without a sandbox, because the runtime can report these pods again later.
 			return time.Time{}
 		}
 		return s.askedAt

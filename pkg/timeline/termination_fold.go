@@ -37,8 +37,8 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// The method "request" returns the bound of the deletion request. The request happened during the second that the
-// control plane's timestamp states, and before the first pod object with the request arrived.
+// The method "request" returns the bound of the deletion request. The request happened within the second of the control
+// plane's timestamp, and before the agent received the first pod object that contains the request.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))

@@ -8,9 +8,9 @@ import "time"
 // delay of up to 1 s after the end of the grace period belongs to the kill.
 const restartTakes = instant(time.Second)
 
-// stopsBy returns the time by which the kubelet kills a container, if the kubelet requests the stop once, at the time
-// "begun". If a client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars,
-// and containers with a pre-stop hook, get leastGrace in addition to their grace period.
+// stopsBy returns the time by which the kubelet kills a container after a single stop request at the time "begun". If a
+// client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars, and containers
+// with a pre-stop hook, get leastGrace in addition to their grace period.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
 	by := begun + instant(max(f.longest, leastGrace))
 	if f.shortened {
