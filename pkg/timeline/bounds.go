@@ -201,7 +201,7 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// The lean of a constraint names the end of its interval that is probably near the true instant. The bound gets
-		// this lean only if the bound and the constraint end at the same instant on that side. If several constraints
+		// the lean of a constraint only if the end that the lean names is the same for both. If several constraints
 		// share an end with the bound, the bound gets the lean of the most trusted constraint.
 		atEnd := b.lean == leanSlack || b.lean == leanNextSync
 		if atEnd && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||

@@ -163,10 +163,9 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. The time after a failed pull can contain further pulls at
-// unknown times. appendSpan divides this time into the certain back-off of the kubelet and an uncertain rest. If the
-// uncertain rest is not longer than the usual time until the kubelet's next sync, it counts as the error bound of the
-// back-off.
+// appendSpan appends the phase between two milestones. appendSpan divides the time after a failed pull into the certain
+// back-off of the kubelet and an uncertain rest, which can contain further pulls at unknown times. If the uncertain
+// rest is not longer than the usual time until the kubelet's next sync, it counts as the error bound of the back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
@@ -266,9 +265,9 @@ func isNoPull(p Phase) bool {
 	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
 }
 
-// hiddenPullsFrom returns the instant after which the kubelet can have begun a pull that no evidence shows. From this
-// instant on, the error bound of the current phase grows. hiddenPullsFrom returns maxInstant if the current phase
-// cannot contain a hidden pull.
+// hiddenPullsFrom returns the instant after which the kubelet can have begun a pull that no evidence shows. The error
+// bound of the current phase grows from the returned instant on. hiddenPullsFrom returns maxInstant if the current
+// phase cannot contain a hidden pull.
 func (f *fold) hiddenPullsFrom(phases []Span) instant {
 	last := phases[len(phases)-1]
 	switch {

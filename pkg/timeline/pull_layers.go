@@ -36,8 +36,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started work on this container. Layers that were already present under
-		// another image name do not show when the pull started. The start has no lower bound, because no evidence shows
-		// how long the registry took to send the manifest.
+		// another image name do not show when the pull started. The start of the pull has no lower bound, because no
+		// evidence shows how long the registry took to send the manifest.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
 				at(resolved)},

@@ -48,8 +48,8 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 
 // Complete splits the timeline's phases: the parts in which the runtime was silent become unattributed phases. During a
 // silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the runtime. No
-// evidence shows how long this party worked and how long it waited. Complete copies the phases first, because other
-// goroutines can read the original phases.
+// evidence shows how long another party worked, and how long it only waited for the silent runtime. Complete copies the
+// phases first, because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {
@@ -109,8 +109,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime handles spans for which another party, such as the kubelet, is responsible. If such a span can include
-// work of the runtime, needsRuntime returns a phase of the runtime. For all other spans, needsRuntime returns an empty
+// needsRuntime handles spans for which another party, such as the kubelet, is responsible. If the span can include work
+// of the runtime, needsRuntime returns a phase of the runtime. For all other spans, needsRuntime returns an empty
 // phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase

@@ -114,7 +114,7 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := v.requireReportText(ctx, b); err != nil {
 		return err
 	}
-	// The lab restarts an agent only if its settings change. The flag --log-level has no other purpose here.
+	// The scenario changes the log level, because the lab restarts an agent only if its settings change.
 	change := node.AgentChange{Flags: []string{state, "--log-level=warn"}}
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
