@@ -44,8 +44,8 @@ type Scope struct {
 }
 
 // Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The
-// observations can arrive in any order, and repeatedly. There is one exception: if a pod exceeds the limit of container
-// or image names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
+// observations can arrive in any order, and repeatedly. The order matters only if a pod exceeds the limit of container
+// or image names: Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 

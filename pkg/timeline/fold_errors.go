@@ -129,8 +129,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// A part of the duration is the kubelet's wait before the failed attempt, which lasts at least podRetryLeast.
-		// The remaining duration can contain other steps of the attempt, so it counts as the error bound.
+		// A part of the duration, at least podRetryLeast, is the kubelet's wait before the failed attempt. The
+		// remaining duration can contain other steps of the attempt, so it counts as the error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)

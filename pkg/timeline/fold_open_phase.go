@@ -3,8 +3,8 @@ package timeline
 import "slices"
 
 // crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
-// at the end of a run, but at its next attempt to start the container. Before this attempt, the status contains only
-// the end of the last run.
+// at the end of a run, but at its next attempt to start the container. Before the next attempt, the status contains
+// only the end of the last run.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
