@@ -56,8 +56,8 @@ type Command struct {
 	Name    string
 	Summary string
 	Group   string // heading above the command in the help; empty for the heading otherCommands
-	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. Commands
-	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
+	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. All
+	// three are empty if the command passes its own help to Call.Parse.
 	Usage, Description string
 	Examples           []Example
 	// Similar contains words that users type instead of the command's name. If a user types a word in Similar, the

@@ -217,7 +217,7 @@ func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	return api.OwnerRecord{Kind: kind, Name: r.name[:i]}, r.name[i+1:]
 }
 
-// ownedBy reports whether the workload, or the owner of the workload, owns the pod of a record.
+// ownedBy reports whether the record's pod belongs to r, or to the owner of r, such as the CronJob of a Job.
 func (r resource) ownedBy(record api.Record) bool {
 	above, _ := r.above()
 	return record.Owner == api.OwnerRecord{Kind: r.kind, Name: r.name} ||

@@ -68,9 +68,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. A request " +
-				"has a result when an Event of the pod arrives, or when an Event watch has read all existing Events. " +
-				"Without a result, the timeline of the pod can lack evidence about image pulls.",
+			Help: "Requests that ended without a result after more than 5 seconds. Each request is for the Events of " +
+				"one pod, and has a result when an Event of the pod arrives, or when an Event watch has read all " +
+				"existing Events. Without a result, the timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

@@ -85,7 +85,8 @@ func (s *Source) share(scope string) {
 	}
 	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.replaces)
 	if s.queue.taken >= s.queue.limit {
-		// No slot is free, so one of the replaced watches stops. The shared watch gets the next free slot.
+		// No slot is free for the shared watch, so stop one of the watches that the shared watch replaces. The shared
+		// watch gets the next free slot.
 		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
 			s.stopAlone(f.pods[i])
 			at = 0

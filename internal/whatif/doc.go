@@ -1,4 +1,4 @@
-// Package whatif predicts how long a start-up takes after one change, for example with the image on the node. The
+// Package whatif predicts how long a start-up would take after one change, for example if the image were on the node. The
 // package computes each prediction from a record and a model of the kubelet's order of work. In the model, the kubelet
 // creates the sandbox, runs the init containers one after the other, and starts the main containers one after the
 // other. The probes run in parallel.

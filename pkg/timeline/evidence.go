@@ -74,7 +74,7 @@ type Evidence struct {
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	lastEventAt      instant    // the latest possible time of the latest Event
-	watchFirstSince  instant    // the first watch can lack Events from before this instant; zero if none are missing
+	watchFirstSince  instant    // the first watch can lack Events from before this instant; zero if it cannot lack any
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none

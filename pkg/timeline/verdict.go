@@ -142,8 +142,8 @@ func anyOf(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// unattributedText describes a part without a known cause. The argument contains the texts of all phases that might
-// have taken the time.
+// unattributedText describes a part without a known cause. The argument contains the texts of the phases that can
+// have happened in this part.
 func unattributedText(may []string) string {
 	switch last := len(may) - 1; last {
 	case -1:

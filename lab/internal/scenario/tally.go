@@ -24,8 +24,8 @@ type tally struct {
 }
 
 // The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
-// second long, and the duration between two milestones has an error bound of at most two seconds. An agent can exceed
-// widestMilestone and widestSpan only by a clock skew that the agent has proven.
+// second long, and the duration between two milestones has an error bound of at most two seconds. An interval or
+// error bound can be larger only by a clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
