@@ -43,16 +43,16 @@ func Run(ctx context.Context, c Config) error {
 	}
 	pods := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	if c.Socket != "" {
-		runtime, err := cri.Dial(c.Socket)
+		criClient, err := cri.Dial(c.Socket)
 		if err != nil {
 			return err
 		}
-		defer runtime.Close()
-		asker := &asker{Store: pods, runtime: runtime, changes: make(chan *corev1.Pod, maxChanges)}
-		pods = asker
+		defer criClient.Close()
+		a := &asker{Store: pods, runtime: criClient, changes: make(chan *corev1.Pod, maxChanges)}
+		pods = a
 		var asking sync.WaitGroup
 		defer asking.Wait()
-		asking.Go(func() { asker.run(ctx) })
+		asking.Go(func() { a.run(ctx) })
 	}
 	store := &listed{Store: pods, ready: c.Ready}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", corev1.NamespaceAll,

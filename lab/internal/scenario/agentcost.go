@@ -41,11 +41,13 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Node.StopExtraAgents()) }()
-	if err := errors.Join(b.Node.StartFloor(ctx, layout.NodeName),
-		b.Node.StartRuntimeFloor(ctx, layout.NodeName)); err != nil {
+	defer func() { err = errors.Join(err, b.Node.StopFloor()) }()
+	if err := b.Node.StartFloor(ctx, layout.NodeName); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Node.StopFloor()) }()
+	if err := b.Node.StartRuntimeFloor(ctx, layout.NodeName); err != nil {
+		return err
+	}
 	if err := settle(ctx, 0); err != nil {
 		return err
 	}
