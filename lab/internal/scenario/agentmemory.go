@@ -105,14 +105,14 @@ func fillLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, runtime *syn
 // enlarge adds to a pod what large pods usually have: many variables in each container, and long annotations.
 func enlarge(pod *corev1.Pod) {
 	for i := range pod.Spec.Containers {
-		for j := range 20 {
+		for j := range 10 {
 			pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, corev1.EnvVar{
 				Name: fmt.Sprintf("SERVICE_VARIABLE_%02d", j), Value: strings.Repeat("v", 60)})
 		}
 	}
 	pod.Annotations = map[string]string{}
 	for i := range 4 {
-		pod.Annotations[fmt.Sprintf("example.com/configuration-%d", i)] = strings.Repeat("a", 500)
+		pod.Annotations[fmt.Sprintf("example.com/configuration-%d", i)] = strings.Repeat("a", 400)
 	}
 }
 

@@ -2,6 +2,7 @@ package synthetic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -61,8 +62,18 @@ func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace str
 	return deleting.Wait()
 }
 
+// deleteEvents deletes the Events that match a field selector. If there are many Events, a request reaches its time
+// limit before the API server has deleted all of them. So deleteEvents repeats the request.
 func deleteEvents(ctx context.Context, client *kube.Client, namespace, selector string) error {
-	if err := client.Delete(ctx, eventsPath(namespace)+"?fieldSelector="+url.QueryEscape(selector)); err != nil {
+	const requests = 20
+	var err error
+	for range requests {
+		err = client.Delete(ctx, eventsPath(namespace)+"?fieldSelector="+url.QueryEscape(selector))
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("delete Events with %s: %w", selector, err)
 	}
 	return nil
