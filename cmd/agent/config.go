@@ -126,7 +126,7 @@ func (c *config) reportTable() flags.Table {
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
 			Help: "number of workloads, such as Deployments, for which the agent exports metrics with the labels " +
 				"\"namespace\" and \"workload\", 0 to 50. Start-ups of further workloads count for the workload " +
-				"\"other\". Each workload adds at most 15 series", Set: c.setWorkloads,
+				"\"other\". Each workload adds at most 20 series", Set: c.setWorkloads,
 		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",

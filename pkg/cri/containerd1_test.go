@@ -98,7 +98,7 @@ func TestContainerd1WithoutStores(t *testing.T) {
 	if names, _ := l.stores.absentStores(); len(names) == 0 || names[0] != "sandboxes" {
 		t.Errorf("absent stores: %q", names)
 	}
-	if logs.FilterMessageSnippet("does not provide a store").Len() == 0 {
+	if logs.FilterMessageSnippet("does not provide one of its stores").Len() == 0 {
 		t.Error("no warning")
 	}
 }
