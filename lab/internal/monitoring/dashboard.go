@@ -43,6 +43,8 @@ type panel struct {
 type section struct {
 	title  string
 	panels []panel
+	// collapsed is true if Grafana runs the queries of the row only after a click on the row.
+	collapsed bool
 }
 
 // object is a JSON object.
@@ -62,26 +64,22 @@ func Dashboard() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
 	}
+	var all []object // also the panels inside collapsed rows
 	for _, s := range clustered {
-		panels = append(panels, object{"type": "row", "title": s.title, "collapsed": false, "panels": []object{},
-			"gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}})
+		row := object{"type": "row", "title": s.title, "collapsed": s.collapsed, "panels": []object{},
+			"gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}}
+		inside, height := s.objects(y + 1)
+		panels, all = append(panels, row), slices.Concat(all, []object{row}, inside)
 		y++
-		x, height := 0, 0
-		for _, p := range s.panels {
-			if x+p.width > 24 {
-				x, y = 0, y+height
-			}
-			height = panelHeight
-			if p.kind == number {
-				height = numberHeight
-			}
-			panels = append(panels, p.object(x, y, height))
-			x += p.width
+		if s.collapsed {
+			row["panels"] = inside
+			continue
 		}
+		panels = append(panels, inside...)
 		y += height
 	}
-	for i := range panels {
-		panels[i]["id"] = i + 1
+	for i, p := range all {
+		p["id"] = i + 1
 	}
 	encoded, err := json.MarshalIndent(object{
 		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41,
@@ -102,6 +100,24 @@ func Dashboard() ([]byte, error) {
 		return nil, fmt.Errorf("encode dashboard: %w", err)
 	}
 	return append(encoded, '\n'), nil
+}
+
+// The method "objects" returns the panels of a row and their total height. The argument y is the position of the first
+// panel.
+func (s section) objects(y int) (panels []object, height int) {
+	x, top, line := 0, y, 0
+	for _, p := range s.panels {
+		if x+p.width > 24 {
+			x, y = 0, y+line
+		}
+		line = panelHeight
+		if p.kind == number {
+			line = numberHeight
+		}
+		panels = append(panels, p.object(x, y, line))
+		x += p.width
+	}
+	return panels, y + line - top
 }
 
 // inCluster adds a selector for the dashboard variable "cluster" to the expressions of all sections. If the variable is

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"regexp"
@@ -25,6 +26,50 @@ func TestDashboardFile(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, made) {
 		t.Errorf("%s differs from the panels (%v); run go test ./internal/monitoring -update in lab/", path, err)
+	}
+}
+
+// A collapsed row contains its panels. All other panels follow their rows. All panels must have different IDs.
+func TestCollapsedRowsContainTheirPanels(t *testing.T) {
+	type made struct {
+		ID          int
+		Type, Title string
+		Collapsed   bool
+		Panels      []made
+		GridPos     struct{ X, Y, W, H int }
+	}
+	var dashboard struct{ Panels []made }
+	if err := json.Unmarshal(read(t, manifests, "dashboard.json"), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	ids, collapsed, bottom := map[int]bool{}, 0, 0
+	seen := func(p made) {
+		if ids[p.ID] {
+			t.Errorf("two panels have the ID %d", p.ID)
+		}
+		ids[p.ID] = true
+	}
+	for _, p := range dashboard.Panels {
+		seen(p)
+		if p.Type == "row" && p.GridPos.Y < bottom {
+			t.Errorf("row %s overlaps the panels above it", p.Title)
+		}
+		if p.Collapsed != (len(p.Panels) > 0) {
+			t.Errorf("row %s: collapsed %t, %d panels inside", p.Title, p.Collapsed, len(p.Panels))
+		}
+		for _, inside := range p.Panels {
+			seen(inside)
+			if inside.GridPos.Y <= p.GridPos.Y {
+				t.Errorf("row %s: panel %s is above its row", p.Title, inside.Title)
+			}
+		}
+		if p.Collapsed {
+			collapsed++
+		}
+		bottom = max(bottom, p.GridPos.Y+p.GridPos.H)
+	}
+	if collapsed != 2 {
+		t.Errorf("%d collapsed rows, want 2", collapsed)
 	}
 }
 

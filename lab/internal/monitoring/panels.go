@@ -29,7 +29,7 @@ const (
 
 // sections contains all rows of the dashboard, in the order from the fleet to the pod.
 var sections = []section{
-	{"Fleet", []panel{
+	{title: "Fleet", panels: []panel{
 		{number, "Start-ups in 15 minutes", "none", 4, "Pods that became ready or succeeded.", []query{
 			{expr: `sum(node:podlapse_pod_startup_duration_seconds_count:increase15m)`}}, ""},
 		{number, "Start-ups within 5 s (Kubernetes SLI)", "percentunit", 5,
@@ -102,7 +102,7 @@ var sections = []section{
 			{`registry:podlapse_image_pulls:increase1h`, "pulls", "none"},
 			{`registry:podlapse_image_pulls_sized:increase1h`, "pulls with known bytes", "none"}}, "registry"},
 	}},
-	{"Node $node", []panel{
+	{title: "Node $node", panels: []panel{
 		{graph, "Node factor", "none", 8, "Time for the same work relative to the other nodes, in the past hour. " +
 			"PodlapseNodeSlow requires more than 2, and more than 1 s lost per start-up." + ofTheWorst, []query{
 			{expr: worst(`node:podlapse_node_factor:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
@@ -134,8 +134,9 @@ var sections = []section{
 			[]query{{expr: `max by (phase) (podlapse_pods_starting_oldest_age_seconds{node=~"$node"})`,
 				name: "{{phase}}"}}, ""},
 	}},
-	{"Registry $registry", registryPanels},
-	{"Workloads in $namespace", []panel{
+	{title: "Node start-up", panels: nodeStartUpPanels, collapsed: true},
+	{title: "Registry $registry", panels: registryPanels},
+	{title: "Workloads in $namespace", panels: []panel{
 		{table, "Slowest workloads", "", 14, "Start-ups of existing pods. " + needsPodLabels, []query{
 			{slowWorkloads, "slowest start-up", "s"},
 			{rowsOf(`avg by (cluster, namespace, workload_kind, workload) `+
@@ -159,5 +160,6 @@ var sections = []section{
 			"```\nkubectl podlapse explain POD -n NAMESPACE\n```\n\nPulls in progress on all nodes:\n\n" +
 			"```\nkubectl podlapse pulls\n```", nil, ""},
 	}},
-	{"Evidence and agents", evidencePanels},
+	{title: "Workloads in $namespace, totals", panels: workloadPanels, collapsed: true},
+	{title: "Evidence and agents", panels: evidencePanels},
 }
