@@ -34,6 +34,13 @@ func begin(call Call, table flags.Table, t *target, check func() error, maxArgum
 	if !ok {
 		return agentQuery{}, nil, code, false
 	}
+	a, code, ok = prepare(call, t, check)
+	return a, rest, code, ok
+}
+
+// prepare checks the values of the flags and prepares the queries. The results have the same meaning as the results of
+// begin.
+func prepare(call Call, t *target, check func() error) (a agentQuery, code int, ok bool) {
 	if t.allNamespaces {
 		t.namespace = "" // as in kubectl, -A overrides -n
 	}
@@ -43,9 +50,9 @@ func begin(call Call, table flags.Table, t *target, check func() error, maxArgum
 		r, err = t.open(call.Program.Name, call.Getenv)
 	}
 	if err != nil {
-		return agentQuery{}, nil, call.FailUsage(err), false
+		return agentQuery{}, call.FailUsage(err), false
 	}
-	return agentQuery{Call: call, agentAccess: r}, rest, ExitOK, true
+	return agentQuery{Call: call, agentAccess: r}, ExitOK, true
 }
 
 // fail prints the error of the command, and returns the exit code.

@@ -124,11 +124,13 @@ func fleetCommands() []Command {
 			Summary: "show which nodes, registries, images and workloads lose the most start-up time",
 			Usage:   "[flags]",
 			Description: "Lost time is the observed time minus the time that the others need for the same work. The " +
-				"report covers the past 24\nhours.",
+				"report covers the past 24\nhours. Without --prometheus, the report queries the agents.",
 			Examples: []Example{
 				{"Show what cost the most start-up time in the past day", "report"},
 				{"Show the past two hours, with up to 20 rows in each section", "report --since 2h --rows 20"},
 				{"Write one HTML file for a ticket", "report -o html > report.html"},
+				{"Query Prometheus instead of the agents, for the past week",
+					"report --prometheus http://127.0.0.1:9090 --since 7d"},
 			},
 			Flags: func() flags.Table { return new(reportConfig).table() },
 		},

@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/fleetmetrics"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -38,6 +39,8 @@ func exitOf(err error) int {
 		return ExitNotFound
 	case errors.Is(err, agents.ErrNoAgent):
 		return ExitUnreachable
+	case errors.Is(err, fleetmetrics.ErrRefused):
+		return ExitForbidden
 	case errors.As(err, &refused):
 		return exitOfRefusal(refused)
 	case errors.Is(err, client.ErrNotAnAgent):

@@ -25,12 +25,13 @@ const (
 	maxReportRows = 1000
 )
 
-// reportConfig selects agents, the time and the format of the report.
+// reportConfig selects agents or a Prometheus server, the time and the format of the report.
 type reportConfig struct {
 	target
 	output
-	past time.Duration
-	rows int
+	prometheus prometheus
+	past       time.Duration
+	rows       int
 }
 
 func (c *reportConfig) table() flags.Table {
@@ -40,15 +41,17 @@ func (c *reportConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{
 			Name: "since", Value: "DURATION", Default: "24h",
-			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h. Agents " +
-				"round the beginning of this period down to a full hour. Units: s, m, h, d",
-			Set: flags.Duration(&c.past, tally.Kept, "at most 24h, for example 6h"),
+			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h, or at " +
+				"most 7d with --prometheus. The beginning of this period is rounded down to a full hour. Units: s, m, " +
+				"h, d",
+			Set: flags.Duration(&c.past, maxMetricsTime,
+				"at most 24h, or at most 7d with --prometheus, for example 6h"),
 		},
 		{
 			Name: "rows", Value: "NUMBER", Default: "5",
 			Help: "maximum number of rows in each section, 1 to 1000", Set: c.setRows,
 		},
-	}, c.noNamespaces("nodes and registries"), shape, c.target.table())
+	}, c.noNamespaces("nodes and registries"), shape, c.prometheus.table(), c.target.table())
 }
 
 func (c *reportConfig) setRows(value string) error {
@@ -60,9 +63,31 @@ func (c *reportConfig) setRows(value string) error {
 	return nil
 }
 
+// check reports flags that the user cannot combine.
+func (c *reportConfig) check() error {
+	if c.prometheus.server != nil {
+		return c.prometheus.check(c.target)
+	}
+	switch {
+	case c.prometheus.token != "":
+		return errors.New("--prometheus-token-file requires --prometheus: add --prometheus with the URL of a " +
+			"Prometheus server")
+	case c.past > tally.Kept:
+		return errors.New("--since must be at most 24h without --prometheus, because agents keep sums of the past " +
+			"day: set a shorter --since, or add --prometheus with the URL of a Prometheus server")
+	}
+	return c.target.check()
+}
+
 func runReport(ctx context.Context, call Call) int {
 	var c reportConfig
-	a, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	if _, code, ok := call.Parse(c.table(), call.help(), 0); !ok {
+		return code
+	}
+	if c.prometheus.server != nil {
+		return c.fromPrometheus(ctx, call)
+	}
+	a, code, ok := prepare(call, &c.target, c.check)
 	if !ok {
 		return code
 	}

@@ -89,6 +89,7 @@ func TestReportFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--since=25h": "must be at most 24h", "--since=0s": "must be at most 24h", "--rows=0": "must be 1 to 1000",
 		"--rows=1001": "must be 1 to 1000", "--namespace=shop": "do not belong to a namespace", "--output=wide": "html",
+		"--prometheus=9090": "invalid URL", "--prometheus-token-file=/": "is a directory",
 	} {
 		atNoon(t, server, "report", flag).must(t, ExitUsage, "", want)
 	}

@@ -25,12 +25,12 @@ func (t *target) serverTable() flags.Table {
 		{
 			Name: "server", Value: "URL",
 			Help: "URL of one agent to query, instead of the agents of a cluster. Example: " + localServer +
-				". For an agent that requires a password: http://USER:PASSWORD@HOST:PORT", Set: t.setServer,
+				". For an agent that requires a password: http://USER:PASSWORD@HOST:PORT", Set: setURL(&t.server),
 		},
 		{
 			Name: "token-file", Value: "FILE",
 			Help: "file with the bearer token for an agent that runs with --web-auth=kubernetes; requires --server",
-			Set:  t.setTokenFile,
+			Set:  setTokenFile(&t.token),
 		},
 		{
 			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
@@ -136,32 +136,38 @@ func (t *target) setGroups(value string) error {
 	return nil
 }
 
-func (t *target) setServer(value string) error {
-	if value == "" {
+// setURL returns a function for Flag.Set that stores the URL of a server in the argument "server".
+func setURL(server **url.URL) func(string) error {
+	return func(value string) error {
+		if value == "" {
+			return nil
+		}
+		parsed, err := url.Parse(value)
+		if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+			// the error does not contain the value, because the value can contain a password
+			return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
+		}
+		*server = parsed
 		return nil
 	}
-	server, err := url.Parse(value)
-	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		// the error does not contain the value, because the value can contain a password
-		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
-	}
-	t.server = server
-	return nil
 }
 
-// setTokenFile reads a token from a file. The size of the file is limited, because the token must fit into a header.
-func (t *target) setTokenFile(path string) error {
-	if path == "" {
+// setTokenFile returns a function for Flag.Set that reads a token from a file. The size is limited, because the token
+// must fit into a header.
+func setTokenFile(token *string) func(string) error {
+	return func(path string) error {
+		if path == "" {
+			return nil
+		}
+		text, err := readAtMost(path, 16<<10)
+		if err != nil {
+			return err
+		}
+		if *token = strings.TrimSpace(string(text)); *token == "" || strings.ContainsFunc(*token, unicode.IsSpace) {
+			return fmt.Errorf("%s does not contain a token: the token must be one line without spaces", path)
+		}
 		return nil
 	}
-	text, err := readAtMost(path, 16<<10)
-	if err != nil {
-		return err
-	}
-	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
-		return fmt.Errorf("%s does not contain a token: the token must be one line without spaces", path)
-	}
-	return nil
 }
 
 func (t *target) setAuthorities(path string) error {

@@ -5,6 +5,9 @@
 // registries, images or workloads need for the same work. The package computes the factors of nodes and registries with
 // package factor. For images, the unit of work is a pull. For workloads and causes, the unit of work is a start-up.
 //
-// The package is pure. Its types are not safe for concurrent use. The names in a Report come from agents, so the caller
-// must clean them before it prints them.
+// If Prometheus has already compared the nodes, registries and workloads (package fleetmetrics), FromMetrics returns
+// the same kind of report.
+//
+// The package is pure. Its types are not safe for concurrent use. The names in a Report come from agents or from
+// Prometheus, so the caller must clean them before it prints them.
 package report

@@ -109,13 +109,18 @@ func entry[K comparable](sums map[K]*sum, key K) *sum {
 	return s
 }
 
-// workloadName returns the name of a workload in the form of the command explain, for example "deployment shop/web".
 func workloadName(item api.ReportItem) string {
-	switch {
-	case item.Other:
+	if item.Other {
 		return "other workloads"
-	case item.Owner.Name == "":
-		return "pods without a controller in " + item.Namespace
 	}
-	return strings.ToLower(cmp.Or(item.Owner.Kind, "workload")) + " " + item.Namespace + "/" + item.Owner.Name
+	return WorkloadName(item.Namespace, item.Owner.Kind, item.Owner.Name)
+}
+
+// WorkloadName returns the name of a workload in the form of the command explain, for example "deployment shop/web".
+// The pods without a controller have an empty name.
+func WorkloadName(namespace, kind, name string) string {
+	if name == "" {
+		return "pods without a controller in " + namespace
+	}
+	return strings.ToLower(cmp.Or(kind, "workload")) + " " + namespace + "/" + name
 }

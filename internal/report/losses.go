@@ -127,7 +127,7 @@ func (l losses) causeRows(f *Fleet) []Row {
 			continue
 		}
 		row.setMost(lost)
-		row.Sentence = causeSentence(row)
+		row.Sentence = causeSentence(row, "in")
 		rows = append(rows, row)
 	}
 	return rows

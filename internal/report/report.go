@@ -119,7 +119,7 @@ func (f *Fleet) Report(rows int) Report {
 		"a single workload has no other workloads to compare with",
 		"no workload takes more time per start-up than the other workloads"))
 	if f.all.count() == 0 {
-		r.Causes.Note, r.Workloads.Note = "no start-ups in this time", "no start-ups in this time"
+		r.Causes.Note, r.Workloads.Note = noStartUps, noStartUps
 	}
 	if f.pulls == (api.PullTotals{}) {
 		r.Images.Note, r.Registries.Note = noPulls, noPulls
@@ -129,11 +129,14 @@ func (f *Fleet) Report(rows int) Report {
 			"because "+
 			"the agent started later or has an older version")
 	}
-	r.Summary = f.summary(r)
+	r.Summary = summary(r, "The start-ups", len(losses.byWorkload) > 0)
 	return r
 }
 
-const noPulls = "no pulls in this time"
+const (
+	noPulls    = "no pulls in this time"
+	noStartUps = "no start-ups in this time"
+)
 
 func noteOf(single bool, ifSingle, otherwise string) string {
 	if single {

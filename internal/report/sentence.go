@@ -8,15 +8,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-func (f *Fleet) summary(r Report) string {
-	return fmt.Sprintf("%s to %s: %s, %s (%d failed), %d in progress. The start-ups took %s. %s of this time was lost.",
+// summary describes the whole report. The argument "measured" names the start-ups whose duration is in r.Seconds.
+// summary omits the lost time if the report compares nothing.
+func summary(r Report, measured string, compared bool) string {
+	text := fmt.Sprintf("%s to %s: %s, %s (%d failed), %d in progress. %s took %s.",
 		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
 		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
-		length(r.Seconds), length(r.Lost))
+		measured, length(r.Seconds))
+	if compared {
+		text += fmt.Sprintf(" %s of this time was lost.", length(r.Lost))
+	}
+	return text
 }
 
-func causeSentence(r Row) string {
-	return fmt.Sprintf("%s: %s lost of %s; most in %s (%s)", r.Name, length(r.Lost), length(r.Seconds), r.Most,
+// causeSentence describes a cause. The argument "place" is the preposition before the name of the part with the most
+// lost time.
+func causeSentence(r Row, place string) string {
+	return fmt.Sprintf("%s: %s lost of %s; most %s %s (%s)", r.Name, length(r.Lost), length(r.Seconds), place, r.Most,
 		length(r.MostLost))
 }
 

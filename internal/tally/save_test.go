@@ -60,7 +60,7 @@ func TestUnusableSums(t *testing.T) {
 		`{"format":1,"node":"a","hours":[`:   "read sums",
 		`{"format":2,"node":"a"}`:            "unknown format 2",
 		`{"format":1,"node":"b"}`:            `node "b"`,
-		`{"format":1,"node":"a","hours":[]}`: "lack the time",
+		`{"format":1,"node":"a","hours":[]}`: "start time",
 	} {
 		kept, _ := tallyOf(mib)
 		if err := kept.Restore([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

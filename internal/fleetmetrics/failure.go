@@ -1,0 +1,83 @@
+package fleetmetrics
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+)
+
+// ErrRefused means that Prometheus requires other credentials. Errors of this package can wrap ErrRefused, so compare
+// with errors.Is.
+var ErrRefused = errors.New("access denied")
+
+var (
+	errNotPrometheus = errors.New("the response does not come from Prometheus")
+	errTooMany       = fmt.Errorf("the answer has more than %d series", maxSeries)
+)
+
+// withRemedy adds the server's address and a remedy to the error of a query.
+func (s *Server) withRemedy(err error) error {
+	var failed *v1.Error
+	var certificate *tls.CertificateVerificationError
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("query Prometheus: %w\n%s", err, moreTime)
+	case errors.Is(err, ErrRefused):
+		return fmt.Errorf("query Prometheus at %s: %w\nSet --prometheus-token-file to a file with a valid token. If "+
+			"Prometheus requires a password, write USER:PASSWORD@ before the host in the URL", s.address, ErrRefused)
+	case errors.Is(err, errNotPrometheus):
+		return s.notPrometheus(err)
+	case errors.Is(err, errTooMany), errors.As(err, &large):
+		return fmt.Errorf("query Prometheus at %s: the answer is too large: %w\nQuery a Prometheus with fewer clusters",
+			s.address, err)
+	case errors.As(err, &failed):
+		return s.failed(failed)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("query Prometheus: %w\nSet the environment variable SSL_CERT_FILE to a file with the "+
+			"certificate authority of the server", err)
+	}
+	return fmt.Errorf("query Prometheus: %w\nCheck that Prometheus listens at %s. For a Prometheus in the cluster, "+
+		"run kubectl -n NAMESPACE port-forward svc/SERVICE 9090, and use --prometheus=http://127.0.0.1:9090", err,
+		s.address)
+}
+
+const moreTime = "Set a longer --timeout or a shorter --since"
+
+func (s *Server) notPrometheus(err error) error {
+	return fmt.Errorf("query Prometheus at %s: %w\nSet --prometheus to the URL of a Prometheus server. The server "+
+		"must respond at %s/api/v1/query", s.address, err, s.address)
+}
+
+// failed adds a remedy to an error that Prometheus itself reported.
+func (s *Server) failed(err *v1.Error) error {
+	remedy := "Check that Prometheus is healthy. If its queries take too long, set a shorter --since"
+	switch err.Type {
+	case v1.ErrBadResponse:
+		return s.notPrometheus(fmt.Errorf("%w: %w", errNotPrometheus, err))
+	case v1.ErrBadData:
+		remedy = "The report requires Prometheus 2.42 or later"
+	case v1.ErrExec, v1.ErrTimeout, v1.ErrCanceled:
+		remedy = moreTime
+	}
+	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
+}
+
+// noAgents is the error that Prometheus has no metrics of agents in the time of the report.
+func (s *Server) noAgents() error {
+	return fmt.Errorf("no metrics of agents in this time in Prometheus at %s\nCheck that Prometheus scrapes the "+
+		"agents: the query count(podlapse_build_info) must return the number of agents", s.address)
+}
+
+// noRules is the error that Prometheus has metrics of agents, but no results of the recording rules.
+func (s *Server) noRules() error {
+	return fmt.Errorf("no results of podlapse's recording rules in this time in Prometheus at %s\nCheck that "+
+		"Prometheus loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must return a "+
+		"number", s.address)
+}

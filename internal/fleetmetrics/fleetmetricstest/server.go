@@ -1,0 +1,122 @@
+// Package fleetmetricstest contains a Prometheus server for tests. The server answers the queries of package
+// fleetmetrics. Tests call the package on their own goroutine. The server uses further goroutines until the test ends.
+package fleetmetricstest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+// queries contains the queries for the Length before Until, one per line. A test of package fleetmetrics writes the
+// file.
+//
+//go:embed queries.txt
+var queries string
+
+// Length is the length of the time in the queries that the server knows.
+const Length = 2 * time.Hour
+
+// Until returns the end of the time in the queries that the server knows.
+func Until() time.Time { return time.Unix(246*60, 0).UTC() }
+
+// Answers contains the results of queries, by the name of the query. The result of a missing query is empty.
+type Answers map[string][]Sample
+
+// Sample is a sample of a result. Labels contains names and values, for example "node", "worker-1".
+type Sample struct {
+	Value  float64
+	Labels []string
+}
+
+// Of returns a sample.
+func Of(value float64, labels ...string) Sample { return Sample{value, labels} }
+
+// Fleet returns the answers about a fleet with two nodes. The network of worker-2 is slow, and the registry
+// quay.example is slow. If workloads is true, the agents export the metrics of workloads.
+func Fleet(workloads bool) Answers {
+	answers := Answers{
+		"rule_hours": {Of(2)}, "nodes": {Of(2)}, "in_progress": {Of(1)},
+		"start_ups":     {Of(39.75, "state", "ready"), Of(1.25, "state", "failed")},
+		"cause_seconds": {Of(126, "cause", "network"), Of(60, "cause", "registry")},
+		"cause_lost":    {Of(120, "cause", "network"), Of(0, "cause", "registry")},
+		"cause_most": {Of(120, "cause", "network", "node", "worker-2"),
+			Of(0, "cause", "registry", "node", "worker-1")},
+		"node_expected": {Of(90, "node", "worker-1"), Of(30, "node", "worker-2")},
+		"node_lost":     {Of(-60, "node", "worker-1"), Of(120, "node", "worker-2")},
+		"node_most": {Of(1, "node", "worker-1", "work", "volumes"),
+			Of(121, "node", "worker-2", "work", "network")},
+		"node_start_ups": {Of(20, "node", "worker-1"), Of(19.9, "node", "worker-2")},
+		"registry_observed": {Of(14, "registry", "docker.io"), Of(122, "registry", "quay.example"),
+			Of(900, "registry", "other")},
+		"registry_expected": {Of(20, "registry", "docker.io"), Of(14, "registry", "quay.example"),
+			Of(1, "registry", "other")},
+		"registry_pulls":    {Of(20, "registry", "docker.io"), Of(20, "registry", "quay.example")},
+		"registry_bytes":    {Of(200<<20, "registry", "docker.io"), Of(200<<20, "registry", "quay.example")},
+		"registry_failures": {Of(1, "registry", "quay.example")},
+	}
+	if !workloads {
+		return answers
+	}
+	web := []string{"namespace", "shop", "workload_kind", "Deployment", "workload", "web"}
+	other := []string{"namespace", "", "workload_kind", "", "workload", "other"}
+	answers["workload_series"] = []Sample{Of(2)}
+	answers["workload_start_ups"] = []Sample{Of(30, web...), Of(10, other...)}
+	answers["workload_failures"] = []Sample{Of(1, web...)}
+	answers["workload_seconds"] = []Sample{Of(160, web...), Of(900, other...)}
+	answers["workload_lost"] = []Sample{Of(120, web...), Of(800, other...)}
+	answers["workload_most"] = []Sample{Of(100, append(web[:len(web):len(web)], "cause", "network")...)}
+	return answers
+}
+
+// Serve starts a server that stops when the test ends.
+func Serve(t testing.TB, answers Answers) *httptest.Server {
+	names := map[string]string{}
+	for line := range strings.Lines(queries) {
+		name, expr, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		names[expr] = name
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, known := names[r.FormValue("query")]
+		at := strconv.FormatInt(Until().Unix(), 10)
+		_, err := model.ParseDuration(r.FormValue("timeout"))
+		w.Header().Set("Content-Type", "application/json")
+		if !known || err != nil || r.FormValue("time") != at || r.URL.Path != "/api/v1/query" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"status":"error","errorType":"bad_data","error":"invalid time, timeout or query"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, results(answers[name], at))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// results returns samples in the form of Prometheus' HTTP API.
+func results(samples []Sample, at string) []byte {
+	type result struct {
+		Metric map[string]string `json:"metric"`
+		Value  [2]any            `json:"value"`
+	}
+	all := []result{}
+	for _, s := range samples {
+		labels := map[string]string{}
+		for i := 0; i+1 < len(s.Labels); i += 2 {
+			labels[s.Labels[i]] = s.Labels[i+1]
+		}
+		all = append(all, result{labels, [2]any{json.Number(at), strconv.FormatFloat(s.Value, 'g', -1, 64)}})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // all parts have a JSON form
+	}
+	return text
+}

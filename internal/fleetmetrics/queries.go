@@ -1,0 +1,190 @@
+package fleetmetrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/podlapse/podlapse/internal/report"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// query is a row of a table: a PromQL expression, and the function that stores each sample of its result.
+type query struct {
+	name string
+	expr string
+	take func(m *report.Measured, of model.Metric, value float64)
+}
+
+const (
+	byNode     = "cluster, node"
+	byRegistry = "cluster, registry"
+	byPool     = "cluster, pool, work"
+	byWork     = "cluster, node, pool, work"
+	byWorkload = "cluster, namespace, workload_kind, workload"
+
+	// leastOthers is the minimum number of other start-ups, or of other units of work, for a comparison.
+	leastOthers = 5
+)
+
+// presence returns the queries that find out whether Prometheus has the data of a report.
+func (s span) presence() []query {
+	return []query{
+		{"rule_hours", fmt.Sprintf("max(%s)",
+			s.over("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
+			func(m *report.Measured, _ model.Metric, value float64) { m.RuleHours = int(value) }},
+		{"nodes", fmt.Sprintf("count(count by (%s) (%s))", byNode,
+			s.over("count_over_time", "podlapse_build_info", quarter)),
+			func(m *report.Measured, _ model.Metric, value float64) { m.NodeCount = int(value) }},
+	}
+}
+
+// sums returns the queries for all sums of a report.
+func (s span) sums() []query {
+	all := []query{
+		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",
+			int(s.length().Seconds())),
+			func(m *report.Measured, of model.Metric, value float64) {
+				m.StartUps += value
+				switch timeline.State(of["state"]) {
+				case timeline.StateReady, timeline.StateSucceeded:
+				default:
+					m.Failures += value
+				}
+			}},
+		{"in_progress", "sum(podlapse_pods_starting)",
+			func(m *report.Measured, _ model.Metric, value float64) { m.InProgress = value }},
+	}
+	all = append(all, s.causes()...)
+	all = append(all, s.nodes()...)
+	all = append(all, s.registries()...)
+	return append(all, s.workloads()...)
+}
+
+// lostSeconds returns an expression for the seconds that each node or workload lost in each cause: the observed seconds
+// minus the seconds that the other start-ups of the cluster need on average.
+func lostSeconds(seconds, startUps, by string) string {
+	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
+	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+
+		"%[3]d))", startUps, by, leastOthers)
+	return fmt.Sprintf("clamp_min(%s - on (%[2]s, cause) %[3]s * on (%[2]s) group_left () %[4]s, 0)", seconds, by,
+		ofOthers, share)
+}
+
+func (s span) causes() []query {
+	seconds := s.sum("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
+	lost := lostSeconds(seconds, s.sum("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter), byNode)
+	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
+		return m.Causes.Row(string(of["cause"]))
+	}
+	return []query{
+		{"cause_seconds", fmt.Sprintf("sum by (cause) (%s)", seconds),
+			func(m *report.Measured, of model.Metric, value float64) { row(m, of).Seconds = value }},
+		{"cause_lost", fmt.Sprintf("sum by (cause) (%s)", lost),
+			func(m *report.Measured, of model.Metric, value float64) { row(m, of).Lost, m.Compared = value, true }},
+		{"cause_most", fmt.Sprintf("topk by (cause) (1, %s)", lost),
+			func(m *report.Measured, of model.Metric, value float64) {
+				row(m, of).Most, row(m, of).MostLost = "node "+inCluster(of["node"], of), value
+			}},
+	}
+}
+
+// The method "nodes" compares the nodes' work as the rules do, but over the whole span. So a node needs only five units
+// of work of the other nodes in the span, and not in every hour.
+func (s span) nodes() []query {
+	seconds := s.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
+	units := s.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
+	ofOthers := func(sums string) string {
+		return fmt.Sprintf("(sum by (%[2]s) (%[1]s) - on (%[2]s) group_right () %[1]s)", sums, byPool)
+	}
+	expected := fmt.Sprintf("(%[1]s > 0) * on (%[2]s) %[3]s / on (%[2]s) (%[4]s >= %[5]d)", units, byWork,
+		ofOthers(seconds), ofOthers(units), leastOthers)
+	lost := fmt.Sprintf("%s - on (%s) %s", seconds, byWork, expected)
+	withFactor := fmt.Sprintf("unless on (%s) %s", byNode,
+		s.over("count_over_time", "node:podlapse_node_factor:unavailable", hour))
+	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
+		return m.Nodes.Row(inCluster(of["node"], of))
+	}
+	return []query{
+		{"node_expected", fmt.Sprintf("sum by (%s) (%s) %s", byNode, expected, withFactor),
+			func(m *report.Measured, of model.Metric, value float64) { row(m, of).Expected = value }},
+		{"node_lost", fmt.Sprintf("sum by (%s) (%s) %s", byNode, lost, withFactor),
+			func(m *report.Measured, of model.Metric, value float64) { row(m, of).Lost = value }},
+		{"node_most", fmt.Sprintf("topk by (%s) (1, sum by (%s, work) (%s)) %s", byNode, byNode, lost, withFactor),
+			func(m *report.Measured, of model.Metric, value float64) {
+				row(m, of).Most, row(m, of).MostLost = string(of["work"]), value
+			}},
+		{"node_start_ups", s.sum("node:podlapse_pod_startup_duration_seconds_count:increase1h", hour),
+			func(m *report.Measured, of model.Metric, value float64) { row(m, of).StartUps = value }},
+	}
+}
+
+// registries adds up the hourly comparisons of the rules.
+func (s span) registries() []query {
+	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, s.sum(series, hour)) }
+	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
+		return func(m *report.Measured, of model.Metric, value float64) {
+			if of["registry"] != api.OtherRegistries { // several registries, which cannot be compared as one
+				store(m.Registries.Row(inCluster(of["registry"], of)), value)
+			}
+		}
+	}
+	return []query{
+		{"registry_observed", sum("node_registry:podlapse_image_pull_observed_seconds:increase1h"),
+			take(func(row *report.MeasuredRow, value float64) { row.Lost += value })},
+		{"registry_expected", sum("node_registry:podlapse_image_pull_expected_seconds:increase1h"),
+			take(func(row *report.MeasuredRow, value float64) { row.Expected, row.Lost = value, row.Lost-value })},
+		{"registry_pulls", sum("registry:podlapse_image_pulls_sized:increase1h"),
+			take(func(row *report.MeasuredRow, value float64) { row.Pulls = value })},
+		{"registry_bytes", sum("registry:podlapse_image_pull_sized_bytes:increase1h"),
+			take(func(row *report.MeasuredRow, value float64) { row.Bytes = value })},
+		{"registry_failures", fmt.Sprintf("sum by (%s) (%s)", byRegistry,
+			s.increase("podlapse_image_pull_failures_total")),
+			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
+	}
+}
+
+func (s span) workloads() []query {
+	seconds := s.sum("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
+	startUps := s.sum("namespace_workload:podlapse_workload_startups:increase1h", hour)
+	lost := lostSeconds(seconds, startUps, byWorkload)
+	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
+		return func(m *report.Measured, of model.Metric, value float64) {
+			if of["workload_kind"] != "" { // the workload "other" has no kind, and stands for several workloads
+				store(workloadRow(m, of), value)
+			}
+		}
+	}
+	return []query{
+		{"workload_series", "count(podlapse_workload_startups_total)",
+			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = int(value) }},
+		{"workload_start_ups", startUps, take(func(row *report.MeasuredRow, value float64) { row.StartUps = value })},
+		{"workload_failures", s.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
+			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
+		{"workload_seconds", fmt.Sprintf("sum by (%s) (%s)", byWorkload, seconds),
+			take(func(row *report.MeasuredRow, value float64) { row.Seconds = value })},
+		{"workload_lost", fmt.Sprintf("sum by (%s) (%s)", byWorkload, lost),
+			take(func(row *report.MeasuredRow, value float64) { row.Lost = value })},
+		{"workload_most", fmt.Sprintf("topk by (%s) (1, %s)", byWorkload, lost),
+			func(m *report.Measured, of model.Metric, value float64) {
+				if of["workload_kind"] != "" {
+					row := workloadRow(m, of)
+					row.Most, row.MostLost = string(of["cause"]), value
+				}
+			}},
+	}
+}
+
+func workloadRow(m *report.Measured, of model.Metric) *report.MeasuredRow {
+	name := report.WorkloadName(string(of["namespace"]), string(of["workload_kind"]), string(of["workload"]))
+	return m.Workloads.Row(inCluster(model.LabelValue(name), of))
+}
+
+// inCluster adds the cluster to a name if the series have a label "cluster".
+func inCluster(name model.LabelValue, of model.Metric) string {
+	if cluster := of["cluster"]; cluster != "" {
+		return fmt.Sprintf("%s in cluster %s", name, cluster)
+	}
+	return string(name)
+}

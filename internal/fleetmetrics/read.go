@@ -1,0 +1,60 @@
+package fleetmetrics
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/internal/report"
+)
+
+// maxQueries is the number of queries that run at once. Each query uses memory of the server.
+const maxQueries = 4
+
+// Read returns the sums of the fleet in the given time before an instant. It rounds the time up to whole hours. Read
+// blocks until all queries are done, and stops after the first error.
+func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
+	span := newSpan(until, length)
+	m := report.Measured{Since: span.since(), Until: span.until, Hours: span.hours}
+	if err := s.run(ctx, span.presence(), &m); err != nil {
+		return report.Measured{}, s.withRemedy(err)
+	}
+	switch {
+	case m.NodeCount == 0:
+		return report.Measured{}, s.noAgents()
+	case m.RuleHours == 0:
+		return report.Measured{}, s.noRules()
+	}
+	if err := s.run(ctx, span.sums(), &m); err != nil {
+		return report.Measured{}, s.withRemedy(err)
+	}
+	return m, nil
+}
+
+// run evaluates the queries, and stores their results in the order of the table.
+func (s *Server) run(ctx context.Context, queries []query, m *report.Measured) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxQueries)
+	results, warnings := make([]model.Vector, len(queries)), make([][]string, len(queries))
+	for i, q := range queries {
+		group.Go(func() (err error) {
+			results[i], warnings[i], err = s.vector(ctx, q.expr, m.Until)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, q := range queries {
+		for _, sample := range results[i] {
+			q.take(m, sample.Metric, float64(sample.Value))
+		}
+		m.Warnings = append(m.Warnings, warnings[i]...)
+	}
+	slices.Sort(m.Warnings)
+	m.Warnings = slices.Compact(m.Warnings)
+	return nil
+}

@@ -1,0 +1,128 @@
+package fleetmetrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+const (
+	// maxBytes is the maximum size of an answer.
+	maxBytes = 64 << 20
+	// maxSeries is the maximum number of series in an answer.
+	maxSeries = 200_000
+	// maxHandshake is the maximum time for a TLS handshake.
+	maxHandshake = 10 * time.Second
+)
+
+// Server queries one Prometheus server. A Server is safe for concurrent use. The caller must call Close.
+type Server struct {
+	api       v1.API
+	address   string // URL without credentials
+	transport *http.Transport
+}
+
+// Open returns the server at a URL, but does not connect. The URL can contain a user and a password. The token is sent
+// as a bearer token. Without a token, it is empty.
+func Open(server *url.URL, token string) (*Server, error) { return open(server, token, maxBytes) }
+
+// The function "open" is Open with another limit for the size of an answer.
+func open(server *url.URL, token string, limit int64) (*Server, error) {
+	address := *server
+	address.User, address.RawQuery, address.Fragment = nil, "", ""
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: maxHandshake,
+	}
+	inner, err := api.NewClient(api.Config{Address: address.String(), Client: &http.Client{
+		Transport: &limited{transport, server.User, token, limit},
+		// A redirect could send the credentials to another server.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", address.String(), err)
+	}
+	return &Server{v1.NewAPI(checked{inner}), address.String(), transport}, nil
+}
+
+// Close closes the idle connections to the server.
+func (s *Server) Close() { s.transport.CloseIdleConnections() }
+
+// limited adds the credentials to each request, and limits the size of each response.
+type limited struct {
+	next  http.RoundTripper
+	user  *url.Userinfo
+	token string
+	bytes int64 // maximum size of a response
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("User-Agent", "podlapse-agent-cli")
+	if password, ok := l.user.Password(); ok {
+		request.SetBasicAuth(l.user.Username(), password)
+	}
+	if l.token != "" {
+		request.Header.Set("Authorization", "Bearer "+l.token)
+	}
+	response, err := l.next.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, l.bytes)
+	}
+	return response, err
+}
+
+// checked turns responses that do not come from Prometheus into errors.
+type checked struct{ api.Client }
+
+// Do implements api.Client.
+func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
+	response, body, err := c.Client.Do(ctx, request)
+	if err != nil {
+		return response, body, err
+	}
+	switch code := response.StatusCode; {
+	case code == http.StatusForbidden && request.Method == http.MethodPost:
+		return response, body, nil // some proxies allow only GET: package v1 then sends the query again
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return response, nil, ErrRefused
+	case code/100 == 3, code == http.StatusNotFound:
+		return response, nil, fmt.Errorf("%w: status %d", errNotPrometheus, code)
+	}
+	return response, body, nil
+}
+
+// vector evaluates an expression at a time, and returns the result and the server's warnings. Values that are not
+// finite numbers are not part of the result.
+func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.Vector, []string, error) {
+	options := []v1.Option{v1.WithLimit(maxSeries + 1)}
+	if deadline, ok := ctx.Deadline(); ok {
+		// Prometheus accepts no fractions of seconds in durations such as 29.9s.
+		options = append(options, v1.WithTimeout(max(time.Until(deadline).Truncate(time.Second), time.Second)))
+	}
+	value, warnings, _, err := s.api.Query(ctx, expr, at, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, ok := value.(model.Vector)
+	switch {
+	case !ok:
+		return nil, nil, fmt.Errorf("%w: the result is not a vector", errNotPrometheus)
+	case len(result) > maxSeries:
+		return nil, nil, errTooMany
+	}
+	finite := result[:0]
+	for _, sample := range result {
+		if number := float64(sample.Value); !math.IsNaN(number) && !math.IsInf(number, 0) {
+			finite = append(finite, sample)
+		}
+	}
+	return finite, warnings, nil
+}

@@ -1,0 +1,196 @@
+package fleetmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/fleetmetrics/fleetmetricstest"
+	"github.com/podlapse/podlapse/internal/report"
+)
+
+const secret = "s3cret"
+
+func read(t *testing.T, address, token string) (report.Measured, error) {
+	t.Helper()
+	server, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(server, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	return s.Read(ctx, fleetmetricstest.Until(), fleetmetricstest.Length)
+}
+
+func TestRead(t *testing.T) {
+	m, err := read(t, fleetmetricstest.Serve(t, fleetmetricstest.Fleet(true)).URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Hours != 2 || m.RuleHours != 2 || m.NodeCount != 2 || m.StartUps != 41 || m.Failures != 1.25 ||
+		m.InProgress != 1 || m.WorkloadSeries != 2 || m.Until.Sub(m.Since) != 2*time.Hour {
+		t.Errorf("%+v", m)
+	}
+	for _, row := range []struct {
+		rows report.MeasuredRows
+		name string
+		want report.MeasuredRow
+	}{
+		{m.Causes, "network", report.MeasuredRow{Seconds: 126, Lost: 120, Most: "node worker-2", MostLost: 120}},
+		{m.Nodes, "worker-2", report.MeasuredRow{Lost: 120, Expected: 30, StartUps: 19.9, Most: "network",
+			MostLost: 121}},
+		{m.Registries, "quay.example", report.MeasuredRow{Lost: 108, Expected: 14, Pulls: 20, Bytes: 200 << 20,
+			Failures: 1}},
+		{m.Workloads, "deployment shop/web", report.MeasuredRow{Seconds: 160, Lost: 120, StartUps: 30, Failures: 1,
+			Most: "network", MostLost: 100}},
+	} {
+		if got := row.rows[row.name]; got == nil || !reflect.DeepEqual(*got, row.want) {
+			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
+		}
+	}
+	if len(m.Registries) != 2 || len(m.Workloads) != 1 {
+		t.Errorf("rows that stand for several registries or workloads: %v, %v", m.Registries, m.Workloads)
+	}
+}
+
+// TestClusters checks that nodes of different clusters with the same name have different rows.
+func TestClusters(t *testing.T) {
+	answers := fleetmetricstest.Fleet(false)
+	answers["node_lost"] = []fleetmetricstest.Sample{fleetmetricstest.Of(1, "node", "a", "cluster", "east"),
+		fleetmetricstest.Of(2, "node", "a", "cluster", "west")}
+	m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+	if err != nil || m.Nodes["a in cluster east"].Lost != 1 || m.Nodes["a in cluster west"].Lost != 2 {
+		t.Errorf("%v, %v", m.Nodes, err)
+	}
+}
+
+// TestFailuresNameRemedies has servers that cannot answer. Each error names a remedy, and no error contains
+// credentials.
+func TestFailuresNameRemedies(t *testing.T) {
+	withoutData := func(names ...string) fleetmetricstest.Answers {
+		answers := fleetmetricstest.Fleet(false)
+		for _, name := range names {
+			delete(answers, name)
+		}
+		return answers
+	}
+	answer := func(status int, text string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, text)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	problem := func(kind string) string {
+		return `{"status":"error","errorType":"` + kind + `","error":"reason"}`
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for _, test := range []struct{ name, address, want string }{
+		{"unreachable", closed.URL, "port-forward"},
+		{"web page", answer(200, "<html>hello</html>"), "/api/v1/query"},
+		{"not found", answer(404, "no such page"), "/api/v1/query"},
+		{"redirect", answer(302, ""), "/api/v1/query"},
+		{"other JSON", answer(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`),
+			"the result is not a vector"},
+		{"no credentials", answer(401, ""), "--prometheus-token-file"},
+		{"no permission", answer(403, ""), "--prometheus-token-file"},
+		{"too many samples", answer(422, problem("execution")), "a shorter --since"},
+		{"slow", answer(503, problem("timeout")), "a shorter --since"},
+		{"old", answer(400, problem("bad_data")), "2.42"},
+		{"broken", answer(500, "sorry"), "healthy"},
+		{"no agents", fleetmetricstest.Serve(t, withoutData("nodes", "rule_hours")).URL, "count(podlapse_build_info)"},
+		{"no rules", fleetmetricstest.Serve(t, withoutData("rule_hours")).URL, "rules.yaml"},
+	} {
+		_, err := read(t, strings.Replace(test.address, "://", "://user:"+secret+"@", 1), "")
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "user") {
+			t.Errorf("%s: the error contains credentials: %v", test.name, err)
+		}
+		if refused := strings.HasPrefix(test.name, "no c") || strings.HasPrefix(test.name, "no p"); err != nil &&
+			errors.Is(err, ErrRefused) != refused {
+			t.Errorf("%s: ErrRefused: %t", test.name, !refused)
+		}
+	}
+}
+
+// TestCredentials checks the credentials in requests, and that a proxy that allows only GET gets GET.
+func TestCredentials(t *testing.T) {
+	inner := fleetmetricstest.Serve(t, fleetmetricstest.Fleet(false))
+	serve := func(want string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != want {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			if r.Method == http.MethodPost {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			inner.Config.Handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	if _, err := read(t, serve("Bearer "+secret), secret); err != nil {
+		t.Errorf("token: %v", err)
+	}
+	basic := serve("Basic dXNlcjpzM2NyZXQ=") // user:s3cret in base64
+	if _, err := read(t, strings.Replace(basic, "://", "://user:"+secret+"@", 1), ""); err != nil {
+		t.Errorf("password: %v", err)
+	}
+}
+
+func TestLargeAnswer(t *testing.T) {
+	address, err := url.Parse(fleetmetricstest.Serve(t, fleetmetricstest.Fleet(false)).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(address, "", 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Read(t.Context(), fleetmetricstest.Until(), fleetmetricstest.Length)
+	if err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTime checks that a server that does not answer ends the report in time, with a remedy.
+func TestTime(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // the server notices that the client is gone only after it has read the body
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(address, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err = s.Read(ctx, fleetmetricstest.Until(), time.Hour); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "--timeout") {
+		t.Errorf("got %v", err)
+	}
+}

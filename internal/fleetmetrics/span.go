@@ -1,0 +1,56 @@
+package fleetmetrics
+
+import (
+	"fmt"
+	"time"
+)
+
+// Windows of the recording rules. A rule with one of these windows adds up the time before its evaluation.
+const (
+	quarter = 15 * time.Minute
+	hour    = time.Hour
+)
+
+// span is the time of a report: whole hours before an instant.
+type span struct {
+	until time.Time
+	hours int
+}
+
+// newSpan returns the span that ends at an instant. It rounds the length up to whole hours, because the rules for nodes
+// and registries have windows of an hour.
+func newSpan(until time.Time, length time.Duration) span {
+	return span{until.Truncate(time.Second), int((length + hour - 1) / hour)}
+}
+
+func (s span) length() time.Duration { return time.Duration(s.hours) * hour }
+
+func (s span) since() time.Time { return s.until.Add(-s.length()) }
+
+// sum returns an expression for the sum of a recorded series over the span. The windows of the added values cover the
+// whole span, and do not overlap.
+func (s span) sum(series string, window time.Duration) string {
+	return s.over("sum_over_time", series, window)
+}
+
+// over applies a function to the values of a series at the ends of all windows in the span. PromQL evaluates a subquery
+// at multiples of the window. So the expression shifts the series, and the last window ends at the end of the span. The
+// range is a second shorter than the span, because Prometheus 2 includes the start of a range, unlike Prometheus 3.
+func (s span) over(function, series string, window time.Duration) string {
+	shift := s.until.Unix() % int64(window/time.Second)
+	if shift > 0 {
+		series = fmt.Sprintf("(%s offset -%ds)", series, shift)
+	}
+	return fmt.Sprintf("%s(%s[%ds:%dm])", function, series, int(s.length()/time.Second)-1, window/time.Minute)
+}
+
+// increase returns an expression for the increase of a counter over the span. The counter's series can begin later than
+// the agent. A series that begins within the span counts from zero if the agent was scraped at the start of the span,
+// or if the agent started later. rules.yaml explains the four cases.
+func (s span) increase(counter string) string {
+	const agents = "on (cluster, job, instance)"
+	seconds := int(s.length() / time.Second)
+	return fmt.Sprintf("(increase(%[1]s[%[2]ds]) and %[1]s offset %[2]ds) or (%[1]s and %[3]s (podlapse_build_info "+
+		"offset %[2]ds or podlapse_build_info and %[3]s time() - process_start_time_seconds < %[2]d)) or "+
+		"increase(%[1]s[%[2]ds])", counter, seconds, agents)
+}

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// Measured contains the sums of a fleet that Prometheus computed with the project's recording rules. Prometheus
+// estimates numbers from scrapes, so numbers of start-ups and pulls can have fractions.
+type Measured struct {
+	Since, Until time.Time
+	Hours        int // number of hours between Since and Until
+	RuleHours    int // number of these hours for which Prometheus has results of the rules
+	NodeCount    int // number of nodes with an agent
+	// StartUps is the number of start-ups that ended with any result. Failures is the number of start-ups among them
+	// that did not succeed.
+	StartUps, Failures float64
+	InProgress         float64
+	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them
+	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
+	// other nodes of at least one node have enough start-ups for a comparison.
+	Compared                             bool
+	Causes, Nodes, Registries, Workloads MeasuredRows
+	Warnings                             []string // warnings of Prometheus about missing data
+}
+
+// MeasuredRows contains the sums of causes, nodes, registries or workloads, by name.
+type MeasuredRows map[string]*MeasuredRow
+
+// MeasuredRow contains the sums of one cause, node, registry or workload. Times are in seconds.
+type MeasuredRow struct {
+	Seconds  float64 // observed time; unknown (0) for nodes and registries
+	Lost     float64 // observed time minus expected time
+	Expected float64 // time that the others need for the same work; unknown (0) for causes and workloads
+	StartUps float64 // successful start-ups of a node or workload
+	Failures float64 // other start-ups of a workload, or failed pulls
+	Pulls    float64
+	Bytes    float64
+	// Most is the part with the most lost time: the work of a node, the cause of a workload, or the node of a cause.
+	Most     string
+	MostLost float64
+}
+
+// Row returns the row with the given name. A missing row is added.
+func (r *MeasuredRows) Row(name string) *MeasuredRow {
+	if *r == nil {
+		*r = MeasuredRows{}
+	}
+	row := (*r)[name]
+	if row == nil {
+		row = &MeasuredRow{}
+		(*r)[name] = row
+	}
+	return row
+}
+
+// row converts the sums. The argument "base" is the observed time without the lost time, in seconds. If base is zero,
+// the row has no factor.
+func (m *MeasuredRow) row(name string, base float64) Row {
+	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),
+		Pulls: number(m.Pulls), Bytes: int64(m.Bytes)}
+	if base > 0 {
+		r.Factor = new((base + m.Lost) / base)
+	}
+	if m.MostLost > 0 {
+		r.Most, r.MostLost = m.Most, min(r.Lost, fromSeconds(m.MostLost))
+	}
+	return r
+}
+
+func number(estimate float64) int { return int(math.Round(estimate)) }
+
+// FromMetrics returns the report about the sums of Prometheus. Each section has at most the given number of rows.
+func FromMetrics(m Measured, rows int) Report {
+	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
+		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
+	causes := m.causeRows()
+	for _, sums := range m.Causes {
+		r.Seconds += fromSeconds(sums.Seconds)
+	}
+	for _, row := range causes {
+		r.Lost += row.Lost
+	}
+	r.Causes = section(causes, rows, m.causeNote())
+	r.Nodes = m.nodeSection(rows)
+	r.Registries = m.registrySection(rows)
+	r.Images = section(nil, rows, "the metrics do not name images: for images, run the command without --prometheus")
+	r.Workloads = section(m.workloadRows(), rows, m.workloadNote())
+	r.Summary = summary(r, "The successful start-ups", m.Compared)
+	return r
+}
+
+func (m *Measured) notes() []string {
+	notes := []string{"Prometheus estimates numbers from scrapes, so the numbers can differ from the agents' numbers"}
+	if m.RuleHours < m.Hours {
+		notes = append(notes, fmt.Sprintf("Prometheus has results of the recording rules for only %d of %s",
+			m.RuleHours, plural(m.Hours, "hour", "hours")))
+	}
+	for _, warning := range m.Warnings[:min(len(m.Warnings), maxWarnings)] {
+		notes = append(notes, "Prometheus warns: "+warning)
+	}
+	return notes
+}
+
+// maxWarnings is the maximum number of warnings of Prometheus in the notes.
+const maxWarnings = 3
+
+func (m *Measured) causeRows() []Row {
+	var rows []Row
+	for name, sums := range m.Causes {
+		row := sums.row(name, 0)
+		row.Seconds = fromSeconds(sums.Seconds)
+		if row.Lost.Duration() < leastLost {
+			continue
+		}
+		row.Sentence = causeSentence(row, "on")
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// causeNote explains why the report has no rows about causes.
+func (m *Measured) causeNote() string {
+	switch {
+	case number(m.StartUps) == 0:
+		return noStartUps
+	case m.NodeCount < 2:
+		return "a single node has no other nodes to compare with"
+	case !m.Compared:
+		return "too few start-ups on the other nodes to compare with"
+	}
+	return "no node takes more time per start-up than the other nodes"
+}
+
+func (m *Measured) nodeSection(most int) Section {
+	var rows []Row
+	unknown := m.NodeCount
+	for name, sums := range m.Nodes {
+		if sums.Expected <= 0 {
+			continue
+		}
+		unknown--
+		row := sums.row(name, sums.Expected)
+		if row.Lost.Duration() < leastLost {
+			continue
+		}
+		row.Sentence = nodeSentence(row)
+		rows = append(rows, row)
+	}
+	return withUnknown(section(rows, most, "no node is slower than the other nodes"), max(unknown, 0),
+		"the node or the other nodes had too few start-ups, or the container runtime cannot report when the network "+
+			"of a pod was ready",
+		"node has no factor", "nodes have no factor")
+}
+
+func (m *Measured) registrySection(most int) Section {
+	var rows []Row
+	unknown := 0
+	for name, sums := range m.Registries {
+		row := sums.row(name, sums.Expected)
+		if row.Factor == nil {
+			row.Lost = 0 // without an expected time, no part of the observed time is lost
+			unknown++
+		}
+		if row.Lost.Duration() < leastLost && row.Failures == 0 {
+			continue
+		}
+		row.Sentence = registrySentence(row)
+		rows = append(rows, row)
+	}
+	note := noteOf(len(m.Registries) == 0, noPulls, "no registry is slower per byte than the other registries")
+	return withUnknown(section(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
+		"registry has no factor", "registries have no factor")
+}
+
+func (m *Measured) workloadRows() []Row {
+	var rows []Row
+	for name, sums := range m.Workloads {
+		row := sums.row(name, sums.Seconds-sums.Lost)
+		row.Seconds = fromSeconds(sums.Seconds)
+		if row.Lost.Duration() < leastLost {
+			continue
+		}
+		row.Sentence = workloadSentence(row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// workloadNote explains why the report has no rows about workloads.
+func (m *Measured) workloadNote() string {
+	switch {
+	case len(m.Workloads) > 1:
+		return "no workload takes more time per start-up than the other workloads"
+	case len(m.Workloads) == 1:
+		return "a single workload has no other workloads to compare with"
+	case m.WorkloadSeries > 0:
+		return "Prometheus lacks the recording rules about workloads: update the rules of podlapse"
+	}
+	return "the agents export no metrics about workloads: set --metrics-workloads=20 on the agents"
+}
