@@ -58,8 +58,8 @@ func TestValidArguments(t *testing.T) {
 		"--help":                    {command: "help"},
 		"up --help":                 {command: "help"},
 		"serve-registry /dir":       {command: "serve-registry", dir: "/dir"},
-		"follow-pods /k n /r": {command: "follow-pods",
-			floor: floor.Config{Kubeconfig: "/k", Node: "n", Ready: "/r"}},
+		"follow-pods /k n /r /s": {command: "follow-pods",
+			floor: floor.Config{Kubeconfig: "/k", Node: "n", Ready: "/r", Socket: "/s"}},
 	} {
 		got, err := parse(strings.Fields(call), agent, []string{"first"})
 		if call == "up --help" {

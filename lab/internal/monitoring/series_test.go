@@ -64,7 +64,6 @@ func exposed(t *testing.T) catalog {
 		"process_resident_memory_bytes": {labels: setOf(ofTarget...)},
 		"ALERTS":                        {labels: setOf("alertname", "alertstate", "cluster", "node", "registry")},
 	}
-	maps.Copy(known, ofWorkloads())
 	before := len(known)
 	lines := bufio.NewScanner(bytes.NewReader(read(t, docs, "metrics.md")))
 	for lines.Scan() {
@@ -98,16 +97,6 @@ func exposed(t *testing.T) catalog {
 		t.Fatal("no metrics in docs/metrics.md")
 	}
 	return known
-}
-
-// ofWorkloads returns the metrics of --metrics-workloads, which docs/metrics.md does not contain yet.
-func ofWorkloads() catalog {
-	of := setOf(ofTarget...).with("namespace", "exported_namespace", "workload_kind", "workload")
-	return catalog{
-		"podlapse_workload_startups_total":         {of, true},
-		"podlapse_workload_startup_failures_total": {of, true},
-		"podlapse_workload_startup_seconds_total":  {of.with("cause"), true},
-	}
 }
 
 // add adds the series that a recording rule creates.
