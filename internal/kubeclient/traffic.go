@@ -30,7 +30,8 @@ func NewTraffic() *Traffic {
 		requests: vec("requests_total",
 			"Requests that the agent sent to the API server. A watch counts as one request."),
 		failed: vec("request_failures_total",
-			"Requests in podlapse_apiserver_requests_total that the API server refused or did not answer."),
+			"Requests in podlapse_apiserver_requests_total that the API server refused or did not answer. Absent "+
+				"before the first failure."),
 		bytes: vec("received_bytes_total",
 			"Bytes in the API server's responses to the agent, without headers. Includes the bytes that open watches "+
 				"have received so far."),
@@ -57,7 +58,6 @@ func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
 // trafficCounts are the counts of one verb on one resource.
 type trafficCounts struct {
 	requests prometheus.Counter
-	failed   prometheus.Counter // requests without a successful response
 	bytes    prometheus.Counter // received bytes of the bodies; the API server can compress a body
 }
 
@@ -65,7 +65,6 @@ type trafficCounts struct {
 func (t *Traffic) of(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),
-		t.failed.WithLabelValues(key.resource, key.verb),
 		t.bytes.WithLabelValues(key.resource, key.verb),
 	}
 }
@@ -78,7 +77,7 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 		counts := t.of(key)
 		counts.requests.Inc()
 		if err != nil || response.StatusCode >= http.StatusBadRequest {
-			counts.failed.Inc()
+			t.failed.WithLabelValues(key.resource, key.verb).Inc()
 		}
 		if err == nil {
 			response.Body = countedBody{response.Body, counts.bytes}
