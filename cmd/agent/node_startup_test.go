@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,9 +36,9 @@ func (b *lockedBuffer) text() string {
 	return b.String()
 }
 
-// TestNodeStartUp runs an agent on a node that booted a minute ago, and whose first workload pod is ready.
-func TestNodeStartUp(t *testing.T) {
-	t.Parallel()
+// startBooted runs an agent on a node that booted a minute ago, and whose first workload pod is ready.
+func startBooted(t *testing.T, records io.Writer, flags ...string) (inside, *podwatchtest.Server) {
+	t.Helper()
 	booted := time.Now().Add(-time.Minute).Truncate(time.Second)
 	after := func(seconds int) metav1.Time { return metav1.NewTime(booted.Add(time.Duration(seconds) * time.Second)) }
 	proc := t.TempDir()
@@ -61,9 +62,14 @@ func TestNodeStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(node)
 	cluster.Put(pod)
+	return startInsideWriting(t, cluster, records, append(flags, "--node-startup", "--proc-dir="+proc,
+		"--cri-endpoint=off", "--events=off")...), cluster
+}
+
+func TestNodeStartUp(t *testing.T) {
+	t.Parallel()
 	var records lockedBuffer
-	a := startInsideWriting(t, cluster, &records, "--node-startup", "--proc-dir="+proc, "--cri-endpoint=off",
-		"--events=off")
+	a, cluster := startBooted(t, &records)
 	a.await(t, "podlapse_node_startup_seconds", 38)
 	a.await(t, "podlapse_node_startup_reconstructed", 1)
 	a.stop()

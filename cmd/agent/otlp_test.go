@@ -123,6 +123,26 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	}
 }
 
+// The agent sends the trace of the node's start-up, even if it writes no records.
+func TestAgentSendsTraceOfNodeStartUp(t *testing.T) {
+	sent := startCollector(t)
+	a, _ := startBooted(t, io.Discard, "--records=none")
+	names := map[string]int{}
+	for deadline := time.Now().Add(20 * time.Second); names["node start-up"] == 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+		sent.mu.Lock()
+		for _, s := range sent.spans {
+			names[s.Name]++
+		}
+		sent.spans = nil
+		sent.mu.Unlock()
+	}
+	a.stop()
+	if names["node start-up"] != 1 || names["machine"]+names["unattributed"] == 0 || names["workload"] == 0 {
+		t.Errorf("received %v", names)
+	}
+}
+
 // An agent with an unreachable collector keeps running and stops in time.
 func TestAgentWithUnreachableCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))

@@ -75,10 +75,14 @@ func (out outputs) report(r reconcile.Report) {
 	}
 }
 
-// nodeStarted writes the record of the node's start-up, if the selected format has such a record.
+// nodeStarted passes the node's start-up to the outputs that report it: the records, if the selected format has such a
+// record, and the traces.
 func (out outputs) nodeStarted(r api.NodeStartUpRecord) {
 	if out.lines != nil && out.terminations {
 		out.lines.OfferNodeStartUp(r)
+	}
+	if out.traces != nil {
+		out.traces.OfferNodeStartUp(r)
 	}
 }
 

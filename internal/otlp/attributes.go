@@ -53,6 +53,16 @@ const (
 	keySignal       = "podlapse.signal"
 )
 
+// Attributes that only the start-up of a node has.
+const (
+	keyPhase         = "podlapse.phase"
+	keyTaint         = "podlapse.taint" // key of the taint
+	keyTaintOwner    = "podlapse.taint.owner"
+	keyCandidates    = "podlapse.candidates"
+	keyCritical      = "podlapse.critical"      // true if the node waited for the pod
+	keyReconstructed = "podlapse.reconstructed" // true if the start-up was over before the agent started
+)
+
 // The node's pressure during a phase, as a fraction of the phase's duration (0 to 1).
 const (
 	keyCPUPressure    = "podlapse.pressure.cpu"
@@ -76,9 +86,14 @@ const (
 	kindRollout     = "rollout"
 	kindRun         = "run"
 	kindEvent       = "event"
+
+	kindNodeStartup = "node_startup"
+	kindNodePhase   = "node_phase"
+	kindNodeStep    = "node_step"
+	kindNodePod     = "node_pod"
 )
 
-// podOf returns the attributes that identify the pod. Every span except a rollout's span has the attributes that podOf
+// podOf returns the attributes that identify the pod. Every span in the trace of a pod has the attributes that podOf
 // returns, so that users can search for a pod's spans.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(

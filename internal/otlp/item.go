@@ -1,12 +1,18 @@
 package otlp
 
-import "github.com/podlapse/podlapse/pkg/timeline"
+import (
+	"go.opentelemetry.io/otel/trace"
 
-// item is the data that one call of an Offer method adds to the trace of a pod.
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// item is the data that one call of an Offer method adds to the trace of a pod, or the start-up of the node.
 type item struct {
 	timeline.Timeline // the pod's start-up; the field Termination is set if the kind is "termination"
 	kind              kind
-	event             timeline.PostStartup // later event of the pod; only set for the kind postStartup
+	event             timeline.PostStartup   // later event of the pod; only set for the kind postStartup
+	node              *api.NodeStartUpRecord // only set for the kind nodeStartUp; the field Timeline is then empty
 }
 
 type kind uint8
@@ -15,7 +21,20 @@ const (
 	startUp kind = iota
 	termination
 	postStartup
+	nodeStartUp
 )
+
+// addsToTrace reports whether the root span of the item's trace belongs to an earlier item.
+func (i item) addsToTrace() bool { return i.kind == termination || i.kind == postStartup }
+
+// ids returns the ID of the item's trace, if the trace has no parent, and the ID of the start-up.
+func (i item) ids() (trace.TraceID, string) {
+	if i.kind == nodeStartUp {
+		id := nodeStartUpID(*i.node)
+		return traceID("podlapse node " + id), id
+	}
+	return ownTrace(i.Timeline), i.ID()
+}
 
 // spans returns the spans of an item. Parents come first.
 func (i item) spans() []span {
@@ -24,6 +43,8 @@ func (i item) spans() []span {
 		return terminationOf(i.Timeline)
 	case postStartup:
 		return postStartupOf(i.Timeline, i.event)
+	case nodeStartUp:
+		return nodeStartUpOf(*i.node)
 	default:
 		return spansOf(i.Timeline)
 	}

@@ -90,17 +90,17 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// The method "spans" creates the spans that an item adds to the pod's trace, parents first. For a start-up, the spans
-// are the whole trace. The result "bytes" is the approximate size of the spans in a request. If the sampler drops the
-// trace, the list of spans is empty.
+// The method "spans" creates the spans that an item adds to its trace, parents first. For a start-up, the spans are the
+// whole trace. The result "bytes" is the approximate size of the spans in a request. If the sampler drops the trace,
+// the list of spans is empty.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
-	of := i.Timeline
-	own := ownTrace(of)
+	of := i.Timeline // empty for the start-up of the node, which has no parent and no link
+	own, id := i.ids()
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)
 	switch {
-	case i.kind != startUp: // the root span belongs to an earlier item; this item needs only the IDs of the root span
-		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
+	case i.addsToTrace(): // this item needs only the IDs of the root span
+		under[rootKey], _ = t.Start(withNaming(above, naming{own, id, rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
 		bytes += rolloutSpanOf(of).sizeBytes()
@@ -115,7 +115,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 				options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
 			}
 		}
-		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), s.name, options...)
+		ctx, made := t.Start(withNaming(parent, naming{own, id, s.key}), s.name, options...)
 		under[s.key] = ctx
 		for _, e := range s.events {
 			made.AddEvent(e.name, trace.WithTimestamp(e.at), trace.WithAttributes(e.attributes...))

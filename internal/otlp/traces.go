@@ -11,6 +11,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/sink"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -47,7 +48,7 @@ type TracesConfig struct {
 	//   - the type Traces dropped the start-up while the agent was not stopping
 	//
 	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
-	// traces. Done is not called for terminations and later events. Done must not block. Offer and Run call Done.
+	// traces. Done is only called for start-ups of pods. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 	// Stopping returns true if the agent must stop. Stopping can return true before the context of Run is done.
 	// Stopping must be safe to call from any goroutine.
@@ -119,6 +120,11 @@ func (s *Traces) OfferTermination(t timeline.Timeline) {
 // the event and counts the drop.
 func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
+}
+
+// OfferNodeStartUp queues the completed start-up of the node. OfferNodeStartUp works like Offer.
+func (s *Traces) OfferNodeStartUp(r api.NodeStartUpRecord) {
+	_ = s.queue.Offer(item{kind: nodeStartUp, node: &r}) // the queue counts a drop
 }
 
 // Run sends start-ups until ctx is done. After ctx is done, Run sends queued start-ups for less than a second. An
