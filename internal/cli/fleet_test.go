@@ -266,7 +266,8 @@ func shop() []*fakeAgent {
 	cluster[2].records = append(cluster[2].records, stuck)
 	cluster[2].pulls.Items = []api.LivePullRecord{{Namespace: "shop", Pod: "cart-1", Container: "app",
 		Image: "quay.example/shop/cart:5", Registry: "quay.example", Outcome: imagepull.OutcomePulling,
-		State: api.PullStatePulling, Age: api.Seconds(94 * time.Second), DoneBytes: 31 << 20, TotalBytes: 118 << 20}}
+		State: api.PullStatePulling, Age: api.Seconds(94 * time.Second), DoneBytes: 31 << 20, TotalBytes: 118 << 20,
+		BytesPerSecond: 512 << 10, Remaining: api.Seconds(174 * time.Second)}}
 	for _, agent := range cluster[:2] {
 		first := agent.records[0]
 		agent.pulls.Recent = append(

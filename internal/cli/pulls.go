@@ -123,7 +123,7 @@ func pulls(nodes bool) view[listedPull] {
 		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},
 		{title: "POD", shorten: terminal.ClipStart, cell: listedPull.pod},
 		{title: "CONTAINER", shorten: terminal.Clip, cell: listedPull.container},
-		{title: "STATE", shorten: terminal.Clip, cell: listedPull.state, style: listedPull.style},
+		{title: "STATE", shorten: terminal.Clip, cell: listedPull.stateAndRate, style: listedPull.style},
 		{title: "AGE", right: true, cell: listedPull.age},
 		{title: "QUEUE", right: true, cell: func(p listedPull) string { return p.texts().Queue }},
 		{title: "PULL", right: true, cell: func(p listedPull) string { return p.texts().Pull }},
@@ -242,6 +242,14 @@ func (p listedPull) age() string {
 }
 
 func (p listedPull) state() string { return p.texts().State }
+
+// stateAndRate returns the state with the rate of a download. Only the state decides whether -w prints a row again.
+func (p listedPull) stateAndRate() string {
+	if p.live != nil {
+		return render.LivePullRateText(*p.live)
+	}
+	return p.state()
+}
 
 func (p listedPull) style() terminal.Style {
 	switch {

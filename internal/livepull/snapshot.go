@@ -153,6 +153,9 @@ func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 	w.download = d
+	if w.State == api.PullStatePulling {
+		w.BytesPerSecond, w.Remaining = d.BytesPerSecond, api.Seconds(remaining(d))
+	}
 }
 
 // The method "has" reports whether a known download belongs to the pull.

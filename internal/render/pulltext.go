@@ -13,11 +13,17 @@ import (
 
 // LivePullText returns the state of a pull in progress. If the agent does not know whether the pull waits or runs,
 // LivePullText names both possibilities.
-func LivePullText(pull api.LivePullRecord) string {
+func LivePullText(pull api.LivePullRecord) string { return livePullText(pull, "") }
+
+// LivePullRateText is like LivePullText, and adds the rate and the remaining time of the download.
+func LivePullRateText(pull api.LivePullRecord) string { return livePullText(pull, rateText(pull)) }
+
+func livePullText(pull api.LivePullRecord, rate string) string {
 	text := cmp.Or(terminal.Clean(pull.State), terminal.Clean(string(pull.Outcome)))
 	if pull.State == "" && pull.Outcome == imagepull.OutcomePulling {
 		text = "queued or pulling"
 	}
+	text += rate
 	if pull.Restart {
 		text += ", restart"
 	}
@@ -37,7 +43,7 @@ func LivePullFromText(pull api.LivePullRecord) string {
 	case api.PullStateQueued:
 		return "queued for " + registry
 	case api.PullStatePulling:
-		return strings.TrimSpace(ProgressText(pull) + " from " + registry)
+		return strings.TrimSpace(ProgressText(pull) + " from " + registry + rateText(pull))
 	}
 	return LivePullText(pull) + " from " + registry
 }
@@ -54,6 +60,30 @@ func ProgressText(pull api.LivePullRecord) string {
 		return SizeText(pull.DoneBytes)
 	}
 	return ""
+}
+
+// rateText returns the rate and the remaining time of a download. The text begins with a space, for example " at 12.0
+// MiB/s, downloaded in about 8 s". If the rate is unknown, rateText returns an empty text.
+func rateText(pull api.LivePullRecord) string {
+	if pull.State != api.PullStatePulling || pull.BytesPerSecond <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" at %.1f MiB/s", float64(pull.BytesPerSecond)/mebibyte)
+	if pull.BytesPerSecond < mebibyte/10 {
+		text = fmt.Sprintf(" at %.1f KiB/s", float64(pull.BytesPerSecond)/kibibyte)
+	}
+	if pull.Remaining > 0 {
+		text += ", downloaded in about " + aboutText(pull.Remaining.Duration())
+	}
+	return text
+}
+
+// aboutText formats an estimate. The format has seconds below an hour, and minutes otherwise.
+func aboutText(d time.Duration) string {
+	if d = max(d, time.Second).Round(time.Second); d < time.Minute {
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return LengthText(d)
 }
 
 // LengthText formats a duration that is still growing. The format has tenths of seconds below a minute, seconds

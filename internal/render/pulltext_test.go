@@ -32,6 +32,11 @@ func TestLivePullTexts(t *testing.T) {
 		{api.LivePullRecord{State: api.PullStatePulling}, "pulling", "from x.example"},
 		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20}, "pulling", "5.0 MiB from x.example"},
 		{api.LivePullRecord{State: api.PullStateUnpacking}, "unpacking", "unpacking"},
+		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20, TotalBytes: 20 << 20,
+			BytesPerSecond: 12 << 20, Remaining: api.Seconds(1250 * time.Millisecond)}, "pulling",
+			"5.0 of 20.0 MiB (25 %) from x.example at 12.0 MiB/s, downloaded in about 1 s"},
+		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20, BytesPerSecond: 2 << 10}, "pulling",
+			"5.0 MiB from x.example at 2.0 KiB/s"},
 		{api.LivePullRecord{}, "queued or pulling", "queued or pulling from x.example"},
 		{api.LivePullRecord{Restart: true}, "queued or pulling, restart", "queued or pulling, restart from x.example"},
 		{api.LivePullRecord{State: api.PullStatePulling, Outcome: imagepull.OutcomeExternal}, "pulling, external",
@@ -45,6 +50,24 @@ func TestLivePullTexts(t *testing.T) {
 			from != test.fromText {
 			t.Errorf("%+v: %q and %q, want %q and %q", test.pull, text, from, test.text, test.fromText)
 		}
+	}
+}
+
+func TestLivePullRateText(t *testing.T) {
+	pull := api.LivePullRecord{State: api.PullStatePulling, Outcome: imagepull.OutcomePulling, Restart: true,
+		BytesPerSecond: 12 << 20}
+	for remaining, want := range map[time.Duration]string{
+		0: "", 40 * time.Millisecond: ", downloaded in about 1 s", 8400 * time.Millisecond: ", downloaded in about 8 s",
+		59800 * time.Millisecond: ", downloaded in about 1m00s", 2 * time.Hour: ", downloaded in about 2h00m",
+	} {
+		pull.Remaining = api.Seconds(remaining)
+		if got := LivePullRateText(pull); got != "pulling at 12.0 MiB/s"+want+", restart" {
+			t.Errorf("%s: %q", remaining, got)
+		}
+	}
+	pull.State = api.PullStateUnpacking
+	if got := LivePullRateText(pull); got != "unpacking, restart" {
+		t.Errorf("got %q", got)
 	}
 }
 

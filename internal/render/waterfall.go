@@ -176,6 +176,7 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 	}}
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ACCURACY", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)
+	var downloads []string
 	for _, pull := range record.Pulls {
 		texts := PullTextsOf(pull)
 		i := slices.IndexFunc(live, func(p api.LivePullRecord) bool {
@@ -183,11 +184,20 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 		})
 		if i >= 0 && pull.Outcome == imagepull.OutcomePulling {
 			texts.State = LivePullText(live[i])
+			if rate := rateText(live[i]); rate != "" {
+				downloads = append(downloads, terminal.Clean(pull.Container)+": "+ProgressText(live[i])+rate)
+			}
 		}
 		layout.Add(AttemptText(pull.Container, pull.Attempt), texts.State, texts.Queue, texts.Pull, texts.Accuracy,
 			SizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 	}
 	layout.Write(out, page)
+	if len(downloads) > 0 {
+		out.WriteString("\nIN PROGRESS\n")
+	}
+	for _, download := range downloads {
+		out.WriteString("  " + page.Wrap(download) + "\n")
+	}
 }
 
 // PullTexts contains the texts of a pull that are common to all tables.
@@ -227,7 +237,10 @@ func SecondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Second
 // AccuracyText formats an error bound.
 func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
 
-const mebibyte = 1 << 20
+const (
+	kibibyte = 1 << 10
+	mebibyte = 1 << 20
+)
 
 // SizeText formats a number of bytes. SizeText returns "-" if the number is unknown.
 func SizeText(bytes int64) string {

@@ -92,7 +92,8 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 	evilPulls := api.PullList{
 		Items: []api.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil,
-			Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
+			Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1, BytesPerSecond: -1,
+			Remaining: -1}},
 		Recent: []api.RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
 	}
 	for _, total := range []api.Seconds{0, -1, 1, api.Seconds(time.Hour)} {

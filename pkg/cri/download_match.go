@@ -18,31 +18,32 @@ import (
 // the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
+	askedAt := s.source.config.Now()
 	statuses, err := s.client.ingests(ctx)
 	if err != nil {
 		return nil, content.unlessMissing(err)
 	}
 	running := runningIngests(statuses, s.source.config.Now())
 	if len(running) == 0 && since.IsZero() {
-		s.arrived = nil
+		s.arrived, s.received = nil, nil
 		return nil, nil
 	}
 	manifests := manifestsOf{running: running, since: since}
 	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
 		return nil, content.unlessMissing(err)
 	}
-	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
+	return s.match(ctx, askedAt, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
 // match creates a Download for each manifest whose pull is in progress. match also creates Downloads for the blobs that
-// belong to no known image.
+// belong to no known image. The argument "askedAt" is the time of the query for the running ingests.
 func (s *session) match(
-	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
+	ctx context.Context, askedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
 	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
-	now := &look{session: s, running: running, arrived: map[digest.Digest]time.Time{},
-		snapshotters: map[digest.Digest]string{}}
+	now := &look{session: s, at: askedAt, running: running, arrived: map[digest.Digest]time.Time{},
+		received: map[digest.Digest]*received{}, snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
 		image, err := s.answerer.catalog.contents(ctx, manifest.digest)
 		if errors.Is(err, errAbsent) {
@@ -68,7 +69,7 @@ func (s *session) match(
 		download.Registry, download.Repository = manifest.registry, manifest.repository
 		found = append(found, download)
 	}
-	s.arrived = now.arrived
+	s.arrived, s.received = now.arrived, now.received
 	found = append(found, unmatchedDownloads(running, matched)...)
 	slices.SortFunc(found, func(a, b imagepull.Download) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))

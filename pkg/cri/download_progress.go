@@ -14,10 +14,13 @@ import (
 // The type "look" is one query for all downloads in progress.
 type look struct {
 	session *session
+	at      time.Time // time of the query for the running ingests
 	running map[digest.Digest]ingest
 	// The field "arrived" contains the arrival times of complete blobs, for images whose download continues. Later
 	// queries reuse the arrival times.
 	arrived map[digest.Digest]time.Time
+	// The field "received" contains the received bytes of each image. The next query needs these bytes.
+	received map[digest.Digest]*received
 	// The field "snapshotters" maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
@@ -40,26 +43,28 @@ func (l *look) progressOf(
 	known := true
 	// unpackedAt is the latest time when a layer with an absent blob was unpacked. The layer arrived before unpackedAt.
 	var unpackedAt time.Time
+	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
 		if runs {
 			part.size = cmp.Or(part.size, i.total)
-			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
+			blobs[part.digest] = blobBytes{min(i.done, cmp.Or(part.size, i.done)), i.startedAt}
 			download.StartedAt = earlierOf(download.StartedAt, i.startedAt)
 			download.Complete = false
 		} else if arrivedAt, err := l.arrivedAt(ctx, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if !arrivedAt.IsZero() {
-			download.DoneBytes += part.size
+			blobs[part.digest] = blobBytes{part.size, arrivedAt}
 			download.ArrivedAt = laterOf(download.ArrivedAt, arrivedAt)
 		} else if at, err := l.unpackedAt(ctx, image, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if !at.IsZero() {
-			download.DoneBytes += part.size
+			blobs[part.digest] = blobBytes{done: part.size}
 			unpackedAt = laterOf(unpackedAt, at)
 		} else {
 			download.Complete = false
 		}
+		download.DoneBytes += blobs[part.digest].done
 		download.TotalBytes += part.size
 		known = known && part.size > 0
 	}
@@ -68,6 +73,9 @@ func (l *look) progressOf(
 	}
 	if !download.Complete || unpackedAt.After(download.ArrivedAt) {
 		download.ArrivedAt = time.Time{}
+	}
+	if !download.Complete {
+		download.BytesPerSecond = l.rateOf(image, own, blobs)
 	}
 	return download, own, nil
 }

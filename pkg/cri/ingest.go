@@ -41,6 +41,7 @@ type ingest struct {
 	done      int64 // bytes
 	total     int64 // bytes; 0 if unknown
 	startedAt time.Time
+	updatedAt time.Time // time of the latest write; zero if unknown
 }
 
 // runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests, and
@@ -57,7 +58,7 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 		running[blob] = ingest{
 			digest: blob, manifest: kind == "manifest",
 			done: believable(s.GetOffset()), total: believable(s.GetTotal()),
-			startedAt: fromTimestamp(s.GetStartedAt()),
+			startedAt: fromTimestamp(s.GetStartedAt()), updatedAt: updatedAt,
 		}
 	}
 	return running

@@ -47,10 +47,10 @@ func TestRunningIngests(t *testing.T) {
 		{Ref: "something else"},
 	}, now)
 	want := map[digest.Digest]ingest{
-		d("a"):       {digest: d("a"), done: 5, total: 9, startedAt: second(900)},
+		d("a"):       {digest: d("a"), done: 5, total: 9, startedAt: second(900), updatedAt: second(999)},
 		d("m"):       {digest: d("m"), manifest: true},
-		d("stalled"): {digest: d("stalled"), startedAt: second(500)},
-		d("huge"):    {digest: d("huge")},
+		d("stalled"): {digest: d("stalled"), startedAt: second(500), updatedAt: second(600)},
+		d("huge"):    {digest: d("huge"), updatedAt: second(2000)},
 	}
 	if len(running) != len(want) {
 		t.Errorf("got %+v", running)

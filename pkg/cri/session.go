@@ -36,6 +36,9 @@ type session struct {
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]time.Time
+	// The field "received" holds the bytes of each image that was being pulled at the previous query for downloads.
+	// Like the field "arrived", it needs no lock.
+	received map[digest.Digest]*received
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {

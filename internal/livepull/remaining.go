@@ -1,0 +1,24 @@
+package livepull
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// maxRemaining limits the remaining time. The rate of a download that needs longer says nothing about its end.
+const maxRemaining = 24 * time.Hour
+
+// remaining returns the time until all content of a download has arrived, if the recent rate stays the same. The
+// unpacking comes in addition. If the rate or the size is unknown, remaining returns 0.
+func remaining(d imagepull.Download) time.Duration {
+	rest := d.TotalBytes - d.DoneBytes
+	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {
+		return 0
+	}
+	seconds := float64(rest) / float64(d.BytesPerSecond)
+	if seconds > maxRemaining.Seconds() {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond)
+}

@@ -1,0 +1,103 @@
+package cri
+
+import (
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. Over a shorter
+	// time, the rate says little about the next seconds. Over a longer time, the rate is not recent. maxRateTime
+	// includes the usual scrape interval of 30 s, because each scrape queries the downloads.
+	minRateTime = 5 * time.Second
+	maxRateTime = 35 * time.Second
+	// stalledAfter is the time without a written byte after which a download has no rate.
+	stalledAfter = 5 * time.Second
+)
+
+// blobBytes is the part of a blob that is on the node.
+type blobBytes struct {
+	done int64
+	// startedAt is the start of the blob's download. If the blob is complete, startedAt is the end of the download. If
+	// the bytes possibly did not come from a download, startedAt is zero.
+	startedAt time.Time
+}
+
+// received counts the bytes of one image that arrived between the agent's queries. A received never changes.
+type received struct {
+	at    time.Time // time of the latest query
+	blobs map[digest.Digest]blobBytes
+	total int64
+	// The field "earlier" holds earlier totals, the oldest first: the latest total that is at least minRateTime old,
+	// and all totals after it.
+	earlier []receivedTotal
+}
+
+type receivedTotal struct {
+	at    time.Time
+	bytes int64
+}
+
+// next returns the state after another query, at the given time. The receiver is the state after the previous query, or
+// nil. If a blob lost bytes, for example because its download began again, next starts to count again.
+//
+// next counts only bytes that certainly arrived between the two queries. A resumed download and a layer from another
+// image increase the bytes on the node without a download.
+func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *received {
+	after := &received{at: at, blobs: blobs}
+	if r == nil || !at.After(r.at) {
+		return after
+	}
+	for blob, old := range r.blobs {
+		if blobs[blob].done < old.done {
+			return after
+		}
+	}
+	after.total = r.total
+	for blob, b := range blobs {
+		if old, known := r.blobs[blob]; known {
+			after.total += b.done - old.done
+		} else if !b.startedAt.Before(r.at) {
+			after.total += b.done
+		}
+	}
+	after.earlier = append(slices.Clone(r.earlier), receivedTotal{r.at, r.total})
+	for len(after.earlier) > 1 && at.Sub(after.earlier[1].at) >= minRateTime {
+		after.earlier = after.earlier[1:]
+	}
+	return after
+}
+
+// rate returns the recent download rate in bytes per second, or 0 if it is unknown.
+func (r *received) rate() int64 {
+	if len(r.earlier) == 0 {
+		return 0
+	}
+	from := r.earlier[0]
+	took := r.at.Sub(from.at)
+	if took < minRateTime || took > maxRateTime {
+		return 0
+	}
+	return int64(float64(r.total-from.bytes) / took.Seconds())
+}
+
+// rateOf returns the recent download rate of an image, or 0 if it is unknown. rateOf also keeps the bytes for the next
+// query. Without the config, it is unknown which layers the image still needs, so the rate is unknown. The argument
+// "own" contains the blobs that containerd is downloading.
+func (l *look) rateOf(image imageContents, own map[digest.Digest]ingest, blobs map[digest.Digest]blobBytes) int64 {
+	if !image.complete {
+		return 0
+	}
+	r := l.session.received[image.manifest].next(l.at, blobs)
+	l.received[image.manifest] = r
+	var writtenAt time.Time
+	for _, i := range own {
+		writtenAt = laterOf(writtenAt, i.updatedAt)
+	}
+	if !writtenAt.IsZero() && l.at.Sub(writtenAt) > stalledAfter {
+		return 0
+	}
+	return r.rate()
+}

@@ -1,0 +1,51 @@
+package cri_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/critest"
+)
+
+// TestRateOfDownload checks that a download has a rate after two queries, while bytes arrive. While the config of the
+// image is absent, it is unknown which layers the image needs, so the rate is unknown.
+func TestRateOfDownload(t *testing.T) {
+	for name, config := range map[string]bool{"with the config": true, "without the config": false} {
+		t.Run(name, func(t *testing.T) {
+			fake, h := downloads(t, critest.Options{})
+			image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 1e6,
+				At: begun})
+			if !config {
+				fake.RemoveBlob(image.Config)
+			}
+			put := func(done int64) {
+				fake.PutIngest(critest.Ingest{Ref: "layer-" + image.Layers[0], Offset: done, Total: 1e6,
+					StartedAt: begun, UpdatedAt: time.Now().Add(time.Duration(h.ahead.Load()))})
+			}
+			rate := func() int64 {
+				for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					if got, err := h.ask(); err == nil && len(got) == 1 {
+						return got[0].BytesPerSecond
+					}
+				}
+				t.Fatal("no download")
+				return 0
+			}
+			put(1)
+			if got := rate(); got != 0 {
+				t.Errorf("%d bytes per second after one query", got)
+			}
+			h.ahead.Add(int64(6 * time.Second))
+			put(700_001)
+			got := rate() // 7 s after the first query, or later on a busy machine
+			if config && (got <= 20_000 || got > 100_000) || !config && got != 0 {
+				t.Errorf("%d bytes per second", got)
+			}
+			put(800_001)
+			h.ahead.Add(int64(10 * time.Second))
+			if got := rate(); got != 0 {
+				t.Errorf("%d bytes per second, but the last byte arrived 11 s before", got)
+			}
+		})
+	}
+}
