@@ -2,10 +2,8 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-const renamed = { evidence: 'quality' };
-
-// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. The field `ignored` contains the name of an
-// unknown view.
+// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. The field
+// `ignored` has its name.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');
@@ -14,7 +12,7 @@ export function parse(fragment) {
   if (path[0] === 'pods' && path.length === 3 && path[1] && path[2]) {
     return { view: 'pod', namespace: path[1], name: path[2], uid: query.get('uid') ?? '' };
   }
-  const view = Object.hasOwn(renamed, path[0]) ? renamed[path[0]] : path[0];
+  const view = path[0] === 'evidence' ? 'quality' : path[0]; // `evidence` is the earlier name
   const known = views.includes(view);
   return { view: known ? view : 'startups', query, ignored: known ? '' : path.join('/') };
 }

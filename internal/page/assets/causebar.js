@@ -1,29 +1,50 @@
-// The bar of a start-up in lists. Each phase has its share of the width, in the colour of its cause.
+// The bars of causes. Each part of a bar has its share of the width, in the colour of its cause.
 
-import { lay } from './dom.js';
-import { causeStyle } from './words.js';
-import { age, grown } from './startup.js';
+import { element, lay, mark, restyle, sync, write } from './dom.js';
+import { age, byCause, grown, totalOf } from './startup.js';
+import { brief, exact, percent } from './text.js';
+import { causeName, causeStyle } from './words.js';
 
+// drawCauses draws the bar of a start-up in a list.
 export function drawCauses(node, s, now) {
   const total = age(s, now);
-  if (!(total > 0)) {
-    lay(node, 'background-image', 'none');
-    return;
-  }
   const stops = [];
   let at = 0;
   let drawn = 0;
   s.stretches.forEach((stretch, i) => {
     at += stretch.seconds + (i === s.stretches.length - 1 ? grown(s, now) : 0);
     const to = Math.round(1000 * at / total) / 10;
-    if (to <= drawn) return; // too short to see
-    const colour = 'var(--' + causeStyle(stretch.cause) + ')';
-    stops.push(colour + ' ' + drawn + '% ' + to + '%');
+    if (!(to > drawn)) return; // too short to see
+    stops.push('var(--' + causeStyle(stretch.cause) + ') ' + drawn + '% ' + to + '%');
     drawn = to;
   });
-  const image = 'linear-gradient(90deg,' + stops.join(',') + ')';
+  const image = stops.length > 0 ? 'linear-gradient(90deg,' + stops.join(',') + ')' : 'none';
   if (node.drawnImage !== image) {
     node.drawnImage = image;
     node.style.backgroundImage = image;
+  }
+}
+
+// A CauseBar has a legend with the sum of each cause.
+export class CauseBar {
+  #bar = element('div', 'cause-bar');
+  #legend = element('ul', 'legend');
+  root = element('div', '', this.#bar, this.#legend);
+
+  // The method `draw` draws parts with a cause and a length in seconds.
+  draw(parts) {
+    const total = totalOf(parts);
+    sync(this.#bar, parts.filter(({ seconds }) => seconds > 0), (p, i) => i, () => element('i'), (node, p) => {
+      restyle(node, 'c-' + causeStyle(p.cause));
+      lay(node, 'flex-grow', (p.seconds / total).toFixed(4));
+      mark(node, 'title', causeName(p.cause) + ' ' + exact(p.seconds));
+    });
+    sync(this.#legend, byCause(parts).filter(({ seconds }) => seconds > 0), (p) => p.cause, () => element('li', '', element('i', 'swatch'), element('span'), element('b'), element('small')), (node, p) => {
+      const [, name, length, share] = node.children;
+      restyle(node, 'c-' + causeStyle(p.cause));
+      write(name, causeName(p.cause));
+      write(length, brief(p.seconds));
+      write(share, percent(p.seconds, total));
+    });
   }
 }

@@ -1,7 +1,7 @@
 // The rows of a waterfall. Instants are in seconds since the creation of the pod. All functions are pure.
 
 import { message, visible } from './text.js';
-import { outcomeText, waitsOf } from './words.js';
+import { spaced } from './words.js';
 
 // chartOf lays out a record. `grown` is the number of seconds since the record arrived. `open` reports whether a row shows its layers.
 export function chartOf(record, grown, open) {
@@ -15,8 +15,8 @@ export function chartOf(record, grown, open) {
     const row = {
       key: ['phase', p.phase, p.container ?? '', p.attempt ?? 0, p.start_at].join(' '), kind: 'phase', phase: visible(p.phase),
       container: visible(p.container), attempt: p.attempt ?? 0, cause: visible(p.cause), from: at, to: at + p.seconds + more, seconds: p.seconds + more,
-      error: p.error_seconds, open: p.open === true, sources: p.sources.map((s) => visible(s)), merged: (p.merged_with ?? []).map((m) => visible(m)),
-      startAt: createdAt + 1000 * at, pressure: p.pressure ?? null, loading: p.image_loading === true, pull: null,
+      error: p.error_seconds, open: p.open, sources: p.sources.map(spaced), merged: (p.merged_with ?? []).map((m) => visible(m)),
+      pressure: p.pressure, loading: p.image_loading,
     };
     at += p.seconds;
     const n = pullOf(record, p);
@@ -27,7 +27,7 @@ export function chartOf(record, grown, open) {
     rows.push(row);
     if (row.pull && open(row)) rows.push(...parts(row.key, row.pull));
   });
-  return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since), pulls: record.pulls.map((p) => pull(p, since)) };
+  return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since) };
 }
 
 function pullOf(record, p) {
@@ -36,23 +36,17 @@ function pullOf(record, p) {
   return record.pulls.findIndex((q) => q.container === p.container && q.attempt === (p.attempt ?? 0) && q.kind !== 'ephemeral');
 }
 
+// The function `pull` returns the record of a pull, with the instants of its layers in seconds.
 function pull(p, since) {
-  return {
-    container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
-    outcome: outcomeText(p), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
-    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, lazy: p.lazy === true, resumed: p.resumed === true, waits: waitsOf(p), downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
-    download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
-    unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },
-    layers: (p.layers ?? []).map((l) => ({
-      digest: visible(l.digest), size: l.size_bytes ?? 0, from: since(p.started_at), downloaded: since(l.downloaded_at), unpacked: since(l.unpacked_at), shared: l.shared === true,
-    })),
-  };
+  const span = (s) => s && { ...s, from: since(s.start_at), to: since(s.end_at) };
+  return { ...p, download: span(p.download), unpack: span(p.unpack), layers: (p.layers ?? []).map((l) => ({
+    digest: visible(l.digest), size: l.size_bytes, from: since(p.started_at), downloaded: since(l.downloaded_at), unpacked: since(l.unpacked_at), shared: l.shared })) };
 }
 
 function parts(key, p) {
   const rows = [];
-  if (p.download) rows.push({ key: key + ' download', kind: 'download', cause: 'registry', ...p.download, seconds: p.downloadSeconds, pull: p });
-  if (p.unpack) rows.push({ key: key + ' unpack', kind: 'unpack', cause: 'disk', ...p.unpack, seconds: p.unpackSeconds, pull: p });
+  if (p.download) rows.push({ ...p.download, key: key + ' download', kind: 'download', cause: 'registry', pull: p });
+  if (p.unpack) rows.push({ ...p.unpack, key: key + ' unpack', kind: 'unpack', cause: 'disk', pull: p });
   p.layers.forEach((layer, i) => {
     const to = Number.isFinite(layer.unpacked) ? layer.unpacked : layer.downloaded;
     rows.push({ key: key + ' layer ' + i, kind: 'layer', number: i + 1, layer, from: layer.from, to, seconds: to - layer.from, pull: p });

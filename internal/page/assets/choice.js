@@ -6,6 +6,7 @@ import { age, mainCause, pulled, starts } from './startup.js';
 
 // orders has a comparison for each column. Each comparison puts the start-ups that readers need most at the top.
 const orders = {
+  __proto__: null,
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
   took: (a, b, now) => age(b, now) - age(a, now),
@@ -14,15 +15,13 @@ const orders = {
   cause: (a, b) => compare(mainCause(a), mainCause(b)) || b.causes[0]?.seconds - a.causes[0]?.seconds,
 };
 
-const renamed = { blame: 'cause' };
-
 export const usualOrder = 'ended';
 
 export function choiceOf(query) {
   const asked = query.get('sort') ?? '';
   const name = asked.replace(/^-/, '');
-  const column = Object.hasOwn(renamed, name) ? renamed[name] : name;
-  const known = Object.hasOwn(orders, column);
+  const column = name === 'blame' ? 'cause' : name; // `blame` is the earlier name
+  const known = column in orders;
   return {
     words: (query.get('q') ?? '').slice(0, 200),
     state: query.get('state') ?? '',

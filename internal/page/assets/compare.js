@@ -18,7 +18,7 @@ export function compareCharts(a, b) {
   const found = new Map();
   phases.forEach((rows, i) => rows.forEach((r, j) => {
     const key = sets.of(places[i][j] + ' ' + namesOf(r)[0]);
-    if (!found.has(key)) found.set(key, { key, names: new Set(), container: ['', ''], attempt: r.attempt, causes: new Set(), sides: [null, null] });
+    if (!found.has(key)) found.set(key, { names: new Set(), container: ['', ''], attempt: r.attempt, causes: new Set(), sides: [null, null] });
     add(found.get(key), i, r);
   }));
   const rows = [...found.values()].map(finish);
@@ -46,7 +46,7 @@ function add(row, i, r) {
   row.causes.add(r.cause);
   row.container[i] ||= r.container;
   const side = row.sides[i] ??= { bars: [], seconds: 0, error: 0 };
-  side.bars.push({ from: r.from, to: r.to, cause: r.cause, open: r.open });
+  side.bars.push({ from: r.from, to: r.to, cause: r.cause });
   side.seconds += r.seconds;
   side.error += r.error;
 }

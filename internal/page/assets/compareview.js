@@ -3,75 +3,62 @@
 import { idOf, ofComparison, ofPod, ofView, readID } from './address.js';
 import { chartOf } from './chart.js';
 import { compareCharts, largest } from './compare.js';
-import { element, mark, perFrame, write } from './dom.js';
-import { brief, exact, exactError } from './format.js';
+import { element, mark, number, rows, table, write } from './dom.js';
+import { stamp } from './settings.js';
 import { explainPod, shareButtons } from './share.js';
 import { Source } from './source.js';
 import { workloadOf } from './startup.js';
-import { number, rows, table } from './table.js';
-import { visible } from './text.js';
-import { attemptText, causeName, causeStyle, phaseName, shortCause } from './words.js';
-import { stamp } from './zone.js';
+import { brief, exact, exactError, visible } from './text.js';
+import { View } from './view.js';
+import { attemptText, causeName, causeStyle, spaced } from './words.js';
 
-export class CompareView {
-  root = element('section', 'compare-view');
-  #shown = false;
+export class CompareView extends View {
   #sides = [0, 1].map(() => new Source(() => this.changed()));
-  #verdict = element('p', 'verdict');
   #swap = element('a', 'quiet', 'Swap');
-  #share;
   #about = element('tbody');
   #rows = element('tbody');
-  changed = perFrame(() => this.#draw());
 
   constructor(known, nodeOf) {
-    this.#share = shareButtons(() => { const { id } = this.#sides[1]; return id ? explainPod(id.namespace, id.name) : ''; }, nodeOf);
-    this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
+    super('compare-view', shareButtons(() => { const { id } = this.#sides[1]; return id ? explainPod(id.namespace, id.name) : ''; }, nodeOf));
+    this.compose([this.#swap],
       element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
       element('p', 'facts', 'All bars have the same scale. A gray difference is below its error bound. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
-    known.listen((change) => { if (this.#shown) for (const side of this.#sides) side.apply(change); });
+    known.listen((change) => { if (this.root.isConnected) for (const side of this.#sides) side.apply(change); });
   }
 
   show(address) {
-    this.#shown = true;
     ['a', 'b'].forEach((name, i) => this.#sides[i].open(readID(address.query.get(name))));
     mark(this.#swap, 'href', ofComparison(this.#sides[1].id, this.#sides[0].id));
-    this.#share.draw();
     this.changed();
   }
 
-  hide() {
-    this.#shown = false;
-    for (const side of this.#sides) side.close();
-  }
+  hide() { for (const side of this.#sides) side.close(); }
 
   tick() { if (this.#sides.some((side) => side.record?.state === 'starting')) this.changed(); }
 
-  #draw() {
-    if (!this.#shown) return;
+  draw() {
     rows(this.#about, this.#sides.map((side, i) => this.#aboutSide(side, i)));
     const charts = this.#sides.map((side) => chart(side));
     if (!charts.every(Boolean)) {
-      write(this.#verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
+      write(this.verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
       rows(this.#rows, []);
       return;
     }
     const compared = compareCharts(...charts);
     this.#drawVerdict(compared);
     const error = this.#sides.reduce((sum, { record }) => sum + record.total_error_seconds, 0);
-    rows(this.#rows, [...compared.rows.map((r) => ({ key: r.key, cells: [
-      { text: r.names.map(phaseName).join(' + '), note: [attemptText(r.container, r.attempt), r.causes.map(shortCause).join(' or ')].filter(Boolean).join(' · ') },
+    rows(this.#rows, [...compared.rows.map((r) => [
+      { text: r.names.map(spaced).join(' + '), note: [attemptText(r.container, r.attempt), r.causes.map(spaced).join(' or ')].filter(Boolean).join(' · ') },
       ...r.sides.map((side) => ({ text: side ? exact(side.seconds) : '–', bars: (side?.bars ?? []).map((b) => ({ style: 'c-' + causeStyle(b.cause), from: b.from / compared.total, to: b.to / compared.total })) })),
-      difference(r.difference, r.accuracy)] })),
-    { key: 'total', cells: ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error)] }]);
+      difference(r.difference, r.accuracy)]), ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error)]]);
   }
 
   #drawVerdict({ rows: all, totals }) {
     const more = totals[1] - totals[0];
     const top = largest(all);
-    write(this.#verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
-      'The largest difference is in ' + top.names.map(phaseName).join(' + ') + (top.container ? ' of ' + top.container : '') + ': ' + signed(top.difference, brief) + ' (cause: ' + top.causes.map(causeName).join(' or ') + ').' :
+    write(this.verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
+      'The largest difference is in ' + top.names.map(spaced).join(' + ') + (top.container ? ' of ' + top.container : '') + ': ' + signed(top.difference, brief) + ' (cause: ' + top.causes.map(causeName).join(' or ') + ').' :
       'No phase differs by more than its error bound.'));
   }
 
@@ -79,9 +66,9 @@ export class CompareView {
     const r = side.record;
     const owner = r && workloadOf(r);
     const other = this.#sides[1 - i].id;
-    return { key: i, cells: [i === 0 ? 'First' : 'Second', r ? { text: visible(r.namespace) + '/' + visible(r.name), link: ofPod(r.namespace, r.name, r.uid), note: side.problem } : side.id ? side.problem : 'Choose a start-up.',
+    return [i === 0 ? 'First' : 'Second', r ? { text: visible(r.namespace) + '/' + visible(r.name), link: ofPod(r.namespace, r.name, r.uid), note: side.problem } : side.id ? side.problem : 'Choose a start-up.',
       r ? { text: owner, link: ofView('startups', { owner }) } : '', r ? visible(r.state) : '', number(r ? exact(chart(side).total) : '', { note: r && exactError(r.total_error_seconds) }),
-      r ? stamp(Date.parse(r.created_at)) : '', { text: 'change', link: other ? ofView('startups', { [i === 0 ? 'b' : 'a']: idOf(other) }) : '#/' }] };
+      r ? stamp(Date.parse(r.created_at)) : '', { text: 'change', link: other ? ofView('startups', { [i === 0 ? 'b' : 'a']: idOf(other) }) : '#/' }];
   }
 }
 

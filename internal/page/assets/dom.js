@@ -1,8 +1,9 @@
-// Functions that create and change elements. These functions add text only as text nodes, never as markup.
+// Functions that create and change elements and tables. These functions add text only as text nodes, never as markup.
 
-export function element(tag, style = '', ...children) {
+// element creates an element with children. `properties` is a class name, or an object with properties of the element.
+export function element(tag, properties, ...children) {
   const made = document.createElement(tag);
-  if (style) made.className = style;
+  if (properties) Object.assign(made, typeof properties === 'string' ? { className: properties } : properties);
   made.append(...children);
   return made;
 }
@@ -66,3 +67,43 @@ export function sync(host, items, keyOf, make, fill) {
   });
   for (const child of had.values()) child.remove();
 }
+
+export function list(host, texts) {
+  host.hidden = texts.length === 0;
+  sync(host, texts, (text, i) => i, () => element('li'), write);
+}
+
+export function table(heads, body) {
+  const row = element('tr', '', ...heads.map((h) => element('th', { className: h[0] === '#' ? 'number' : '', scope: 'col' }, h.replace('#', ''))));
+  return element('div', 'scrolls', element('table', '', element('thead', '', row), body));
+}
+
+// rows fills the body of a table. Each row is a list of cells. A cell is a text, or an object with `text` and optionally `link`, `note`,
+// `style` and `bars`. A bar has a style, and it has a start and an end as shares of the available width.
+export function rows(body, items) {
+  sync(body, items, (cells, i) => textOf(cells[0]) + ' ' + i + cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
+    (cells) => element('tr', '', ...cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, cells) => {
+      cells.forEach((cell, i) => {
+        const td = node.children[i];
+        restyle(td, cell.style ?? '');
+        write(td.firstChild, textOf(cell));
+        write(td.children[1], cell.note ?? '');
+        if (linkOf(cell)) mark(td.firstChild, 'href', cell.link);
+        if (cell.bars) drawBars(td, cell.bars);
+      });
+    });
+}
+
+function textOf(cell) { return String(cell.text ?? cell); }
+
+function drawBars(td, bars) {
+  if (td.children.length === 2) td.append(element('div', 'bars'));
+  sync(td.lastChild, bars, (bar, i) => i, () => element('i'), (node, bar) => {
+    restyle(node, bar.style);
+    place(node, bar.from, bar.to);
+  });
+}
+
+function linkOf(cell) { return typeof cell === 'object' ? cell.link : ''; }
+
+export function number(text, more) { return { text: String(text), style: 'number', ...more }; }

@@ -50,14 +50,14 @@ export class Feed {
       does(JSON.parse(event.data));
     });
     on('reset', () => { this.#stop('silence'); this.#list(); });
-    on('pod', (record) => this.#known.update(record, performance.now()));
+    on('pod', (record) => this.#known.update(record));
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // The event `gone` replaces the pod's earlier events, for example the end of its start-up.
-      if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record, performance.now()), () => this.#known.gone(pod.uid, true));
+      // The event `gone` replaces earlier events of the pod, which can include the end of its start-up.
+      if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
-    on('pulls', ({ items }) => this.#known.pulling(items, performance.now()));
+    on('pulls', ({ items }) => this.#known.pulling(items));
     source.onopen = () => this.#onState('live', '');
     source.onerror = () => {
       if (source !== this.#source) return;
@@ -96,11 +96,11 @@ export class Feed {
     try {
       const pulls = await ask('api/v1/pulls?limit=1', listing.signal);
       if (listing.signal.aborted) return; // a newer request began
-      this.#known.pulling(pulls.items, performance.now());
+      this.#known.pulling(pulls.items);
       for (let page = ''; ;) {
         const list = await ask('api/v1/pods?limit=' + PAGE + (page ? '&continue=' + encodeURIComponent(page) : ''), listing.signal);
         if (listing.signal.aborted) return;
-        this.#known.addPage(list.items, performance.now());
+        this.#known.addPage(list.items);
         page = list.continue ?? '';
         if (!page) break;
       }

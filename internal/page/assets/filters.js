@@ -1,26 +1,25 @@
-// The filters that several views share: a time range, and values such as a workload or a registry.
+// The filters that several views share: a search, a time range, and values such as a workload or a registry.
 
 import { ofPod, ofView, readID } from './address.js';
 import { lengths } from './choice.js';
 import { element, mark, write, sync } from './dom.js';
+import { atOf, fieldOf, zoneOf } from './settings.js';
 import { visible } from './text.js';
-import { atOf, fieldOf, zoneOf } from './zone.js';
 
 export class Filters {
   root = element('div', 'filters');
   #change;
   #range = null;
-  #select = element('select');
+  #select = element('select', { ariaLabel: 'Time range', onchange: () => this.#choose(this.#select.value) });
   #custom = element('span', 'custom');
   #from = dateField('From');
   #to = dateField('To');
   #zone = element('small');
   #tokens = element('span', 'tokens');
 
-  constructor(change) {
+  constructor(change, placeholder = '') {
     this.#change = change;
-    this.#select.setAttribute('aria-label', 'Time range');
-    this.#select.addEventListener('change', () => this.#choose(this.#select.value));
+    this.search = element('input', { type: 'search', placeholder, ariaLabel: placeholder, oninput: () => change({ words: this.search.value }) });
     for (const field of [this.#from, this.#to]) {
       field.addEventListener('change', () => change({ range: { last: '', from: atOf(this.#from.value), to: atOf(this.#to.value) } }));
     }
@@ -29,6 +28,7 @@ export class Filters {
   }
 
   show(choice) {
+    if (document.activeElement !== this.search) this.search.value = choice.words;
     this.#range = choice.range;
     const { last, from, to } = choice.range;
     const custom = Number.isFinite(from) || Number.isFinite(to);
@@ -63,15 +63,7 @@ export class Filters {
 }
 
 function makeToken() {
-  const remove = element('button', '', '✕');
-  remove.type = 'button';
-  return element('span', 'token', element('a'), remove);
+  return element('span', 'token', element('a'), element('button', { type: 'button' }, '✕'));
 }
 
-function dateField(label) {
-  const field = element('input');
-  field.type = 'datetime-local';
-  field.step = '1';
-  field.setAttribute('aria-label', label);
-  return field;
-}
+function dateField(label) { return element('input', { type: 'datetime-local', step: '1', ariaLabel: label }); }

@@ -13,14 +13,11 @@ export function workloadsOf(all, now) {
     g.count = g.members.length;
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
-    // p50 covers the same start-ups as p50 on the command line.
-    const measured = g.members.filter((s) => !(s.error >= age(s, now))); // without start-ups of unknown length
-    g.p50 = p50(measured.filter((s) => /^(ready|succeeded)$/.test(s.state)).map((s) => s.total));
-    g.longest = most(measured, (s) => age(s, now));
+    g.p50 = percentile(g.members.filter(isMeasured).map((s) => s.total), 50);
+    g.longest = most(g.members.filter((s) => !(s.error >= age(s, now))), (s) => age(s, now)); // without start-ups of unknown length
     g.grows = g.longest !== null && starts(g.longest);
     g.slowest = g.longest ? age(g.longest, now) : NaN;
     g.subject = g.of + '/' + (g.longest?.owner === '' ? g.longest.shownName : g.name);
-    g.seconds = g.members.reduce((sum, s) => sum + age(s, now), 0);
     g.causes = byCause(g.members.flatMap((s) => s.causes));
   }
   return [...groups.values()];
@@ -44,7 +41,7 @@ export function imagesOf(all, registry = '', image = '') {
   }
   for (const g of groups.values()) {
     g.count = g.pods.size;
-    g.p50 = p50(g.lengths);
+    g.p50 = percentile(g.lengths, 50);
   }
   return [...groups.values()];
 }
@@ -55,8 +52,13 @@ export function sorted(groups, property) {
   return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));
 }
 
-// The function p50 uses the nearest rank. Without numbers, the result is undefined.
-export function p50(numbers) { return [...numbers].sort((a, b) => a - b)[(numbers.length - 1) >> 1]; }
+// The function `percentile` uses the nearest rank. Without numbers, the result is undefined.
+export function percentile(numbers, percent) { return [...numbers].sort((a, b) => a - b)[Math.ceil(numbers.length * percent / 100) - 1]; }
+
+// isMeasured selects the same start-ups as the command line: completed start-ups of known length.
+function isMeasured(s) { return isComplete(s) && !(s.error >= s.total); }
+
+function isComplete(s) { return s.state === 'ready' || s.state === 'succeeded'; }
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }
 

@@ -2,13 +2,14 @@
 
 import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
-import { element, write } from './dom.js';
+import { element, number, rows, table, write } from './dom.js';
 import { Filters } from './filters.js';
-import { brief, bytes, count } from './format.js';
 import { imagesOf, sorted, workloadsOf } from './groups.js';
 import { explainWorkload, shareButtons } from './share.js';
-import { number, rows, table } from './table.js';
-import { mostCauses, shortCause } from './words.js';
+import { mostCauses } from './startup.js';
+import { brief, bytes, count } from './text.js';
+import { View } from './view.js';
+import { spaced } from './words.js';
 
 const MOST = 300; // rows
 
@@ -19,7 +20,7 @@ const workloads = {
   startUps: (c) => c,
   columns: [['Workload', 'name', (g, list) => ({ text: g.name, link: list({ owner: g.key }) })], ['Namespace', '', (g) => g.of], ['#Start-ups', 'count', (g) => number(g.count)],
     ['#Starting', 'going', (g) => number(g.going || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
-    ['#P50', 'p50', (g) => number(brief(g.p50))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, shortCause)]],
+    ['#P50', 'p50', (g) => number(brief(g.p50))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, spaced)]],
   facts: 'P50 covers pods that became ready or succeeded. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
@@ -32,70 +33,51 @@ const images = {
   facts: 'Only pulls with evidence count. An image that was already on the node is not a pull.',
 };
 
-export class GroupsView {
-  root;
-  #known;
+export class GroupsView extends View {
   #clock;
   #go;
   #view; // the name of the view in addresses
   #kind;
   #choice = null;
-  #shown = false;
-  #stale = true; // true if start-ups changed after the last drawing
-  #verdict = element('p', 'verdict');
-  #search = element('input');
-  #order = element('select');
-  #filters = new Filters((change) => this.#choose(change));
-  #share;
+  #stale = true; // start-ups changed after the last drawing
+  #order = element('select', { ariaLabel: 'Order', onchange: () => this.#choose({ sort: this.#order.value }) });
+  #filters;
   #body = element('tbody');
   #more = element('p', 'facts');
 
   constructor(view, known, clock, go, nodeOf) {
-    this.#known = known;
+    super(view + '-view', shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice)), known);
     this.#clock = clock;
     this.#go = go;
     this.#view = view;
     this.#kind = view === 'images' ? images : workloads;
-    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
-    this.root = element('section', view + '-view');
-    this.#search.type = 'search';
-    this.#search.placeholder = 'Search ' + view;
-    this.#search.setAttribute('aria-label', 'Search ' + view);
-    this.#search.addEventListener('input', () => this.#choose({ words: this.#search.value }));
-    this.#order.setAttribute('aria-label', 'Order');
+    this.#filters = new Filters((change) => this.#choose(change), 'Search ' + view);
     this.#order.append(...this.#kind.columns.filter(([, order]) => order).map(([head, order]) => new Option('by ' + head.replace('#', '').toLowerCase(), order)));
-    this.#order.addEventListener('change', () => this.#choose({ sort: this.#order.value }));
-    this.root.append(this.#verdict, element('div', 'tools', this.#search, this.#order, this.#filters.root, this.#share.root),
+    this.compose([this.#filters.search, this.#order, this.#filters.root],
       element('div', 'panel', table(this.#kind.columns.map(([head]) => head), this.#body), this.#more), element('p', 'facts', this.#kind.facts));
     known.listen((change) => { if (change.kind !== 'pulls') this.#stale = true; if (change.whole) this.tick(); });
   }
 
   show(address) {
-    this.#shown = true;
     this.#choice = choiceOf(address.query);
-    if (document.activeElement !== this.#search) this.#search.value = this.#choice.words;
     this.#filters.show(this.#choice);
-    this.#share.draw();
-    this.changed();
+    this.redraw();
   }
 
-  hide() { this.#shown = false; }
-
   // tick draws at most once a second, because each drawing reads all start-ups.
-  tick() { if (this.#shown && this.#stale) this.changed(); }
+  tick() { if (this.#stale) this.redraw(); }
 
-  changed() {
-    if (!this.#shown) return;
+  draw() {
     const now = performance.now();
     const c = this.#choice;
-    const all = [...this.#known.startUps.values()].filter(matcher(this.#kind.startUps(c), this.#clock()));
+    const all = this.known.all().filter(matcher(this.#kind.startUps(c), this.#clock()));
     const order = this.#kind.columns.some((column) => c.sort && column[1] === c.sort) ? c.sort : 'slowest';
     this.#order.value = order;
     const groups = sorted(this.#kind.group(all, c, now), order);
     this.#stale = false;
-    write(this.#verdict, groups.length > 0 ? verdict(groups, this.#view) : this.#known.listed ? 'Nothing matches.' : 'Loading …');
+    write(this.verdict, groups.length > 0 ? verdict(groups, this.#view) : this.known.listed ? 'Nothing matches.' : 'Loading …');
     const list = (more) => ofView('startups', { ...filtersOf(this.#kind.startUps(c)), ...more });
-    rows(this.#body, groups.slice(0, MOST).map((g) => ({ key: g.key, cells: this.#kind.columns.map(([, , cell]) => cell(g, list)) })));
+    rows(this.#body, groups.slice(0, MOST).map((g) => this.#kind.columns.map(([, , cell]) => cell(g, list))));
     write(this.#more, groups.length > MOST ? 'The table shows the first ' + MOST + '. Use the search to see others.' : '');
   }
 

@@ -1,6 +1,7 @@
 // The node, its clock, and the agent's sources. The page requests the state of the node and of the agent's sources at intervals.
 
 import { Aggregate } from './ask.js';
+import { spaced } from './words.js';
 
 const LEAST = 5000;
 
@@ -29,6 +30,6 @@ export class Health {
 
   complaint() {
     const down = this.evidence?.parts.filter((p) => !p.up) ?? [];
-    return down.length === 0 ? '' : down.map((p) => p.part.slice(0, 60).replaceAll('_', ' ')).join(', ');
+    return down.map((p) => spaced(p.part)).join(', ');
   }
 }

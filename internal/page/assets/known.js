@@ -12,6 +12,8 @@ export class Known {
   #listeners = new Set();
   #fresh = null; // UIDs that arrived after the request for a list
 
+  all() { return [...this.startUps.values()]; }
+
   // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is
   // gone, the record. After the last page of a list, the change contains `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
@@ -19,7 +21,7 @@ export class Known {
   // expectList starts to record the stream's UIDs, because the next list can be older than the stream.
   expectList() { this.#fresh = new Set(); }
 
-  addPage(records, now) {
+  addPage(records, now = performance.now()) {
     for (const record of records) {
       if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
       else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // the stream reported that the pod is gone
@@ -35,7 +37,7 @@ export class Known {
     this.#notify({ kind: 'list', whole: true });
   }
 
-  update(record, now) {
+  update(record, now = performance.now()) {
     this.#fresh?.add(record.uid);
     this.startUps.set(record.uid, startUpOf(record, now));
     this.#notify({ kind: 'startup', uid: record.uid, record });
@@ -51,7 +53,7 @@ export class Known {
     this.#notify({ kind: 'startup', uid });
   }
 
-  pulling(items, now) {
+  pulling(items, now = performance.now()) {
     this.pulls = { items, seenAt: now };
     this.#notify({ kind: 'pulls' });
   }

@@ -13,10 +13,9 @@ import { PodView } from './podview.js';
 import { PullsView } from './pullsview.js';
 import { QualityView } from './qualityview.js';
 import { RegistriesView } from './registriesview.js';
+import { themeButton, zoneButton } from './settings.js';
 import { StartUpsView } from './startupsview.js';
 import { visible } from './text.js';
-import { themeButton } from './settings.js';
-import { zoneButton } from './zone.js';
 
 const TICK = 1000; // milliseconds between updates of durations that still grow
 const HEALTH = 30000; // milliseconds between requests for data that the stream does not have
@@ -61,7 +60,7 @@ function follow() {
   const was = view;
   if (next !== was) {
     cameFromList = was === views.startups;
-    was?.hide();
+    was?.hide?.();
     was?.root.remove();
     at('main').append(next.root);
     view = next;

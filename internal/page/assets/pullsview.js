@@ -1,17 +1,15 @@
 // The view of image pulls: pulls in progress, waiting pulls, the node's pull queue as lanes, and recent pulls.
 
-import { Aggregate } from './ask.js';
-import { burstOf, lanesOf } from './burst.js';
-import { element, lay, mark, perFrame, place, restyle, write, sync } from './dom.js';
-import { ago, brief, bytes, count, exact, exactError, rate, running } from './format.js';
 import { ofPod, ofView } from './address.js';
+import { Aggregate } from './ask.js';
 import { choiceOf, filtersOf, hasRange, within } from './choice.js';
+import { element, lay, mark, number, place, restyle, rows, sync, table, write } from './dom.js';
 import { Filters } from './filters.js';
+import { burstOf, imageOf, lanesOf, pullCells, pullHeads, registryOf } from './pulls.js';
+import { clock, clockZone } from './settings.js';
 import { ofNode, shareButtons } from './share.js';
-import { number, rows, table } from './table.js';
-import { visible } from './text.js';
-import { outcomeText, waitsOf } from './words.js';
-import { clock, clockZone } from './zone.js';
+import { ago, brief, bytes, count, running, visible } from './text.js';
+import { View } from './view.js';
 
 const MOST_LANES = 8;
 const ALL = 'api/v1/pulls?limit=100';
@@ -19,13 +17,9 @@ const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls,
 const LIVE = 'queued or pulling'; // the state of a pull if no source reports whether the pull waits or runs
 const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
-export class PullsView {
-  root = element('section', 'pulls-view');
-  #known;
+export class PullsView extends View {
   #clock;
-  #shown = false;
   #recent = [];
-  #verdict = element('p', 'verdict');
   #now = element('ul', 'pulling');
   #lanes = element('div', 'lanes');
   #waits = element('div', 'waits');
@@ -34,44 +28,37 @@ export class PullsView {
   #table = element('tbody');
   #choice = choiceOf(new URLSearchParams());
   #filters;
-  #share;
   #ask;
-  changed = perFrame(() => this.#draw());
 
   constructor(known, clock, fares, go, nodeOf) {
-    this.#known = known;
+    super('pulls-view', shareButtons(() => ofNode('pulls --node ', nodeOf()), nodeOf, () => filtersOf(this.#choice)), known);
     this.#clock = clock;
     this.#filters = new Filters((change) => go(ofView('pulls', filtersOf({ ...this.#choice, ...change }))));
-    this.#share = shareButtons(() => ofNode('pulls --node ', nodeOf()), nodeOf, () => filtersOf(this.#choice));
     this.#ask = new Aggregate(() => (this.#filtered() ? FILTERED : ALL), 3000, (list) => {
       this.#recent = list.recent;
-      known.pulling(list.items, performance.now());
+      known.pulling(list.items);
     }, fares);
     known.listen((change) => {
-      if (!this.#shown) return;
+      if (!this.root.isConnected) return;
       if (change.kind === 'startup' || change.whole) this.#ask.want();
       this.changed();
     });
     this.#lanesPanel = element('div', 'panel', element('h2', '', 'The pull queue'), this.#span, this.#lanes, this.#waits,
       element('p', 'key', element('i', 'swatch c-pull_queue'), 'waits in the queue', element('i', 'swatch c-registry'), 'pulls', element('i', 'swatch c-backoff'), 'failed'));
-    this.root.append(this.#verdict, element('div', 'tools', this.#filters.root, this.#share.root), this.#now, this.#lanesPanel, element('div', 'panel', element('h2', '', 'Recent pulls'),
-      table(['Pod', 'Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed', '#Ended'], this.#table)));
+    this.compose([this.#filters.root], this.#now, this.#lanesPanel, element('div', 'panel', element('h2', '', 'Recent pulls'),
+      table(['Pod', ...pullHeads, '#Ended'], this.#table)));
   }
 
   show(address) {
-    this.#shown = true;
     this.#choice = choiceOf(address.query);
     this.#filters.show(this.#choice);
     this.#ask.want();
-    this.#draw();
+    this.redraw();
   }
 
-  hide() {
-    this.#shown = false;
-    this.#ask.stop();
-  }
+  hide() { this.#ask.stop(); }
 
-  tick() { if (this.#known.pulls.items.length > 0) this.changed(); }
+  tick() { if (this.known.pulls.items.length > 0) this.changed(); }
 
   #filtered() { return this.#choice.registry || this.#choice.image || hasRange(this.#choice.range); }
 
@@ -82,27 +69,19 @@ export class PullsView {
       (p.age >= 0 ? within(range, now - 1000 * p.age, now, now) : within(range, Date.parse(p.requested_at ?? p.started_at ?? ''), endedAt(p), now)));
   }
 
-  #draw() {
-    if (!this.#shown) return;
-    this.#share.draw();
-    const { items, seenAt } = this.#known.pulls;
+  draw() {
+    const { items, seenAt } = this.known.pulls;
     const grown = (performance.now() - seenAt) / 1000;
     const live = this.#chosen(items.map((p) => ({ ...p, age: p.age_seconds + grown })));
     this.#drawNow(live);
     this.#drawLanes(live);
-    rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
-      key: p.uid + ' ' + p.container + ' ' + p.attempt,
-      cells: [{ text: podOf(p), link: ofPod(p.namespace, p.pod, p.uid) },
-        { text: imageOf(p), link: ofView('startups', { image: imageOf(p) }), note: waitsOf(p) },
-        { text: registryOf(p), link: ofView('registries', { registry: registryOf(p) }) }, outcomeText(p), number(exact(p.queue_seconds)), number(exact(p.pull_seconds)),
-        number(exactError(p.error_seconds)), number(bytes(p.size_bytes)), number(rate(p.download?.bytes_per_second, 1)),
-        number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })],
-    })));
+    rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => [
+      { text: podOf(p), link: ofPod(p.namespace, p.pod, p.uid) }, ...pullCells(p), number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })]));
   }
 
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
-    write(this.#verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
+    write(this.verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
       (live.every((p) => p.state) ? count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' : count(live.length, 'pull is', 'pulls are') + ' in progress') +
       (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' queued, for ' : ' queued, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
@@ -153,10 +132,6 @@ export class PullsView {
 }
 
 function podOf(p) { return visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container); }
-
-function registryOf(p) { return visible(p.registry) || 'unknown'; }
-
-function imageOf(p) { return visible(p.image, 400); }
 
 function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
 

@@ -2,63 +2,49 @@
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
-import { element, lay, mark, perFrame, write, sync } from './dom.js';
-import { ago, bytes, count, rate } from './format.js';
+import { element, lay, mark, write, sync } from './dom.js';
 import { imagesOf } from './groups.js';
 import { ofNode, shareButtons } from './share.js';
 import { pulled } from './startup.js';
-import { visible } from './text.js';
+import { ago, bytes, count, rate, visible } from './text.js';
+import { View } from './view.js';
+import { spaced } from './words.js';
 
-export class RegistriesView {
-  root = element('section', 'registries-view');
-  #known;
+export class RegistriesView extends View {
   #clock;
   #chosen = ''; // the registry in the page's address; '' for all registries
-  #all = element('a', 'quiet', 'Show all registries');
-  #share;
-  #shown = false;
+  #all = element('a', { className: 'quiet', href: ofView('registries') }, 'Show all registries');
   #items = null;
-  #verdict = element('p', 'verdict');
   #list = element('div', 'registries');
   #ask;
-  changed = perFrame(() => this.#draw());
 
   constructor(known, clock, fares, nodeOf) {
-    this.#known = known;
+    super('registries-view', shareButtons(() => ofNode('registries --node ', nodeOf()), nodeOf, () => ({ registry: this.#chosen })), known);
     this.#clock = clock;
-    this.#share = shareButtons(() => ofNode('registries --node ', nodeOf()), nodeOf, () => ({ registry: this.#chosen }));
-    this.#all.href = ofView('registries');
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
-    known.listen((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
-    this.root.append(this.#verdict, element('div', 'tools', this.#all, this.#share.root), this.#list, element('p', 'facts',
+    known.listen((change) => { if (this.root.isConnected && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
+    this.compose([this.#all], this.#list, element('p', 'facts',
       'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. Only pulls with evidence count. An image that was already on the node is not a pull.'));
   }
 
   show(address) {
-    this.#shown = true;
     this.#chosen = address.query.get('registry') ?? '';
     this.#all.hidden = !this.#chosen;
     this.#ask.want();
-    this.#draw();
+    this.redraw();
   }
 
-  hide() {
-    this.#shown = false;
-    this.#ask.stop();
-  }
+  hide() { this.#ask.stop(); }
 
-  tick() { this.changed(); }
-
-  #draw() {
-    this.#share.draw();
-    if (!this.#shown || !this.#items) return;
+  draw() {
+    if (!this.#items) return;
     const items = this.#items.filter((r) => !this.#chosen || visible(r.registry) === this.#chosen);
     const fastest = Math.max(...this.#items.map(speed), 0);
     const slowest = items.filter((r) => speed(r) > 0).sort((a, b) => speed(a) - speed(b))[0];
     const failed = items.reduce((sum, r) => sum + (r.outcomes.failed ?? 0), 0);
-    write(this.#verdict, items.length === 0 ? (this.#chosen ? 'The agent knows no pull from ' + visible(this.#chosen) + '.' : 'No image was pulled.') : (slowest ? (items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '. ' : '') +
+    write(this.verdict, items.length === 0 ? (this.#chosen ? 'The agent knows no pull from ' + visible(this.#chosen) + '.' : 'No image was pulled.') : (slowest ? (items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '. ' : '') +
       (failed === 0 ? 'No pull failed.' : count(failed, 'pull', 'pulls') + ' failed.'));
-    const all = [...this.#known.startUps.values()];
+    const all = this.known.all();
     sync(this.#list, items, (r) => r.registry, makeCard, (node, r) => {
       const p = node.parts;
       write(p.name, visible(r.registry));
@@ -78,10 +64,8 @@ export class RegistriesView {
 
 function makeCard() {
   const p = { pods: element('a'), images: element('a'), pulls: element('a'), name: element('h2'), speed: element('b', 'speed'), bar: element('i'), facts: element('p', 'facts'), outcomes: element('p', 'tallies'), failures: element('p', 'tallies') };
-  const node = element('article', 'panel registry', p.name, p.speed, element('span', 'progress c-registry', p.bar), p.facts, p.outcomes, p.failures,
+  return element('article', { className: 'panel registry', parts: p }, p.name, p.speed, element('span', 'progress c-registry', p.bar), p.facts, p.outcomes, p.failures,
     element('p', 'leads', p.pods, p.images, p.pulls));
-  node.parts = p;
-  return node;
 }
 
 function lead(link, text, href, registry) {
@@ -93,7 +77,7 @@ function lead(link, text, href, registry) {
 function tallies(host, counts, style) {
   sync(host, Object.entries(counts), ([name]) => name, () => element('span', 'tally ' + style, element('b'), element('span')), (node, [name, n]) => {
     write(node.firstChild, String(n));
-    write(node.lastChild, visible(name).replaceAll('_', ' '));
+    write(node.lastChild, spaced(name));
   });
 }
 

@@ -146,8 +146,4 @@ function move(host, node, next) {
   focused?.focus({ preventScroll: true });
 }
 
-export function heading() {
-  const node = element('h2', 'section');
-  node.append(element('span'), element('small'));
-  return node;
-}
+export function heading() { return element('h2', 'section', element('span'), element('small')); }

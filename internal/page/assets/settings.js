@@ -1,6 +1,6 @@
-// The reader's settings, which the browser stores, and the theme.
+// The reader's settings, which the browser stores: the theme, and the time zone of instants. Instants are in milliseconds since 1970.
 
-import { write } from './dom.js';
+import { mark, write } from './dom.js';
 
 const THEME = 'podlapse-theme';
 const order = ['system', 'dark', 'light'];
@@ -20,10 +20,51 @@ export function themeButton(button) {
   apply();
 }
 
-export function kept(key) {
+function kept(key) {
   try { return localStorage.getItem(key) ?? ''; } catch { return ''; }
 }
 
-export function keep(key, value) {
+function keep(key, value) {
   try { localStorage.setItem(key, value); } catch { /* the setting lasts until the page is closed */ }
 }
+
+const ZONE = 'podlapse-time';
+const LATEST = 8.64e15 - 864e5; // a Date cannot be later than 8.64e15
+
+let local = kept(ZONE) === 'local';
+
+export function zoneButton(button, changed) {
+  const apply = () => {
+    write(button, local ? 'time: local' : 'time: UTC');
+    mark(button, 'aria-label', (local ? 'Times are in local time' : 'Times are in UTC') + '. Switch to ' + (local ? 'UTC' : 'local time') + '.');
+  };
+  button.addEventListener('click', () => {
+    local = !local;
+    keep(ZONE, local ? 'local' : 'utc');
+    apply();
+    changed();
+  });
+  apply();
+}
+
+export function clock(at) { return known(at) ? iso(at).slice(11, 23) : '–'; }
+
+export function clockZone(at) { return known(at) ? clock(at) + ' ' + zoneOf(at) : '–'; }
+
+export function stamp(at) { return known(at) ? iso(at).slice(0, 23).replace('T', ' ') + ' ' + zoneOf(at) : '–'; }
+
+export function zoneOf(at) {
+  if (!local) return 'UTC';
+  const minutes = -new Date(at).getTimezoneOffset();
+  const pad = (n) => String(n).padStart(2, '0');
+  return (minutes < 0 ? '-' : '+') + pad(Math.floor(Math.abs(minutes) / 60)) + ':' + pad(Math.abs(minutes) % 60);
+}
+
+// fieldOf returns an instant as the value of an input of type datetime-local, and atOf reads such a value.
+export function fieldOf(at) { return known(at) ? iso(at).slice(0, 19) : ''; }
+
+export function atOf(field) { return field ? Date.parse(local ? field : field + 'Z') : NaN; }
+
+function known(at) { return Number.isFinite(at) && Math.abs(at) < LATEST; }
+
+function iso(at) { return new Date(local ? at - 60000 * new Date(at).getTimezoneOffset() : at).toISOString(); }

@@ -1,6 +1,6 @@
 import { element, mark, write } from './dom.js';
 
-const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
+const kinds = { __proto__: null, Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
 // Commands contain only names that Kubernetes allows, because readers paste commands into a shell.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -11,7 +11,7 @@ export function explainPod(namespace, name) {
 
 export function explainWorkload(workload, node) {
   const [namespace, kind, name] = workload.split('/');
-  return legal.test(namespace) && legal.test(name ?? '') && Object.hasOwn(kinds, kind) ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (legal.test(node) ? ' --node ' + node : '') : '';
+  return legal.test(namespace) && legal.test(name ?? '') && kinds[kind] ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (legal.test(node) ? ' --node ' + node : '') : '';
 }
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
@@ -40,9 +40,8 @@ export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
 }
 
 function copyButton(label, textOf) {
-  const button = element('button', 'quiet', label);
+  const button = element('button', { className: 'quiet', type: 'button' }, label);
   const text = element('code');
-  button.type = 'button';
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(textOf());

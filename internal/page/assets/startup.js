@@ -1,7 +1,8 @@
 // A start-up for lists has fewer fields than its record, because the page can have 1500 start-ups.
 
-import { visible } from './text.js';
-import { phaseName } from './words.js';
+import { imageOf, registryOf } from './pulls.js';
+import { percent, visible } from './text.js';
+import { spaced } from './words.js';
 
 const VERDICT = 400;
 
@@ -14,7 +15,7 @@ export function startUpOf(record, seenAt) {
     createdAt: Date.parse(record.created_at), settledAt: Date.parse(record.settled_at ?? ''), gone: record.gone_at !== undefined,
     total: record.total_seconds, error: record.total_error_seconds, verdict: visible(record.verdict, VERDICT),
     stretches: record.phases.map((p) => ({ phase: p.phase, cause: p.cause, container: visible(p.container), attempt: p.attempt ?? 0, seconds: p.seconds })),
-    images: record.pulls.filter((p) => p.kind !== 'ephemeral').map(imageOf),
+    images: record.pulls.filter((p) => p.kind !== 'ephemeral').map(imageFor),
     refused: refusal(record), seenAt,
   };
   s.workload = workloadOf(record);
@@ -28,8 +29,8 @@ export function workloadOf(record) {
   return visible(record.namespace) + '/' + (record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '');
 }
 
-function imageOf(p) {
-  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
+function imageFor(p) {
+  return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
 // The function `pulled` reports whether an image counts as a pull, by the same rule as the agent's API.
@@ -38,7 +39,7 @@ export function pulled({ outcome, at }) { return outcome !== 'present' && (outco
 // The function `refusal` returns the registry of the last failed pull and the reason for the failure.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
-  return last?.failure ? visible(last.registry) + ' or its mirror: ' + phaseName(visible(last.failure)) : '';
+  return last?.failure ? visible(last.registry) + ' or its mirror: ' + spaced(last.failure) : '';
 }
 
 export function starts(s) { return s.state === 'starting'; }
@@ -56,13 +57,27 @@ export function stuckText(s, now, length) {
   const stretch = stuckIn(s, now);
   if (!stretch) return 'no evidence yet';
   const why = [s.reason, stretch.attempt > 0 && 'attempt ' + (stretch.attempt + 1), stretch.phase === 'image_backoff' && s.refused].filter(Boolean).join(', ');
-  return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
+  return 'in ' + spaced(stretch.phase) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
 }
 
 export function byCause(stretches) {
   const sums = new Map();
   for (const { cause, seconds } of stretches) sums.set(cause, (sums.get(cause) ?? 0) + seconds);
   return [...sums].map(([cause, seconds]) => ({ cause, seconds })).sort((a, b) => b.seconds - a.seconds);
+}
+
+// countBy returns each key with its number, the most frequent key first.
+export function countBy(keys) {
+  const counts = new Map();
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+export function totalOf(stretches) { return stretches.reduce((sum, { seconds }) => sum + seconds, 0); }
+
+export function mostCauses(causes, nameOf) {
+  const whole = totalOf(causes);
+  return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => nameOf(cause) + ' ' + percent(seconds, whole)).join(', ');
 }
 
 export function mainCause(s) { return s.causes[0]?.cause ?? 'unknown'; }

@@ -1,116 +1,79 @@
 // The first view: start-ups in progress, then completed start-ups with their verdicts.
 
+import { idOf, ofPod, ofView, readID } from './address.js';
 import { drawCauses } from './causebar.js';
 import { choiceOf, choose, filtersOf, settingsOf } from './choice.js';
-import { element, mark, perFrame, restyle, write } from './dom.js';
+import { element, mark, restyle, write } from './dom.js';
 import { Filters } from './filters.js';
-import { ago, brief, count, running } from './format.js';
-import { idOf, ofPod, ofView, readID } from './address.js';
 import { heading, Rows } from './rows.js';
 import { explainWorkload, shareButtons } from './share.js';
-import { age, byCause, mainCause, starts, stuckIn, stuckText } from './startup.js';
-import { visible } from './text.js';
-import { causeName, causeNames, causeStyle, mostCauses, phaseName, shortCause, stateName, stateNames, stateSign, stateStyle } from './words.js';
+import { age, byCause, countBy, mainCause, mostCauses, starts, stuckIn, stuckText } from './startup.js';
+import { ago, brief, count, running, visible } from './text.js';
+import { View } from './view.js';
+import { causeName, causeNames, causeStyle, spaced, stateNames, stateSign, stateStyle } from './words.js';
 
 const columns = [['pod', 'Pod'], ['state', 'State'], ['took', 'Took'], ['cause', 'Where the time went'], ['ended', 'Ended']];
 
-export class StartUpsView {
-  root = element('section', 'startups');
-  #known;
+export class StartUpsView extends View {
   #clock; // returns the node's time in milliseconds since 1970
   #go; // replaces the address
   #choice = choiceOf(new URLSearchParams());
   #rows;
-  #verdict = element('p', 'verdict');
   #stuck = element('p', 'stuck');
-  #search = element('input');
   #states = element('div', 'chips');
-  #cause = element('select');
-  #order = element('select', 'order');
-  #filters = new Filters((change) => this.#choose(change));
-  #share;
+  #cause = element('select', { ariaLabel: 'Main cause', onchange: () => this.#choose({ cause: this.#cause.value }) });
+  #order = element('select', { className: 'order', ariaLabel: 'Order', onchange: () => this.#choose({ column: this.#order.value.replace(/^-/, ''), backwards: this.#order.value.startsWith('-') }) });
+  #filters = new Filters((change) => this.#choose(change), 'Search pods, owners, verdicts');
   #heads = element('div', 'heads');
   #empty = element('p', 'empty');
-  #shown = false;
   #left; // the UID of the row that had the focus when the reader left the view
-  changed = perFrame(() => this.#draw());
 
   constructor(known, clock, go, nodeOf) {
-    this.#known = known;
+    super('startups', shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice)), known);
     this.#clock = clock;
     this.#go = go;
-    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
     const host = element('div', 'rows');
     this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
       (kind) => (kind === 'row' ? startUpRow() : heading()), (node, item) => this.#fill(node, item));
-    this.root.append(element('div', 'now', this.#verdict, this.#stuck), this.#tools(), this.#heads, this.#empty, host);
+    this.compose(this.#tools(), this.#heads, this.#empty, host);
+    this.verdict.after(this.#stuck);
     host.addEventListener('keydown', (event) => this.#walk(event));
   }
 
   show(address) {
-    this.#shown = true;
     this.#choice = choiceOf(address.query);
-    if (document.activeElement !== this.#search) this.#search.value = this.#choice.words;
     this.#cause.value = this.#choice.cause;
     this.#filters.show(this.#choice);
-    this.#share.draw();
-    this.#draw();
+    this.redraw();
     if (document.activeElement === document.body) this.#rows.reveal(this.#left)?.focus({ preventScroll: true });
     this.#left = '';
   }
 
-  hide() {
-    this.#shown = false;
-    this.#left = document.activeElement?.dataset.uid;
-  }
-
-  tick() { this.changed(); }
+  hide() { this.#left = document.activeElement?.dataset.uid; }
 
   title() { return ''; }
 
-  focusSearch() { this.#search.focus(); this.#search.select(); }
+  focusSearch() { this.#filters.search.focus(); this.#filters.search.select(); }
 
   enter() { this.#step(1); }
 
   #tools() {
-    this.#search.type = 'search';
-    this.#search.placeholder = 'Search pods, owners, verdicts';
-    this.#search.setAttribute('aria-label', 'Search start-ups');
-    this.#search.addEventListener('input', () => this.#choose({ words: this.#search.value }));
-    this.#cause.setAttribute('aria-label', 'Main cause');
-    this.#cause.append(new Option('any cause', ''), ...causeNames().map((c) => new Option(c.replaceAll('_', ' '), c)));
-    this.#cause.addEventListener('change', () => this.#choose({ cause: this.#cause.value }));
-    this.#order.setAttribute('aria-label', 'Order');
+    this.#cause.append(new Option('any cause', ''), ...causeNames().map((c) => new Option(spaced(c), c)));
     this.#order.append(...columns.flatMap(([column, name]) => [new Option('by ' + name.toLowerCase(), column), new Option('by ' + name.toLowerCase() + ', reversed', '-' + column)]));
-    this.#order.addEventListener('change', () => {
-      this.#choose({ column: this.#order.value.replace(/^-/, ''), backwards: this.#order.value.startsWith('-') });
-    });
-    for (const state of ['', ...stateNames()]) {
-      const chip = element('button', 'chip', element('span'), element('b'));
-      chip.type = 'button';
-      chip.dataset.state = state;
-      chip.addEventListener('click', () => this.#choose({ state: this.#choice.state === state ? '' : state }));
-      this.#states.append(chip);
-    }
-    for (const [column, name] of columns) {
-      const head = element('button', 'head head-' + column, name);
-      head.type = 'button';
-      head.dataset.column = column;
-      head.addEventListener('click', () => this.#choose({ column, backwards: this.#choice.column === column && !this.#choice.backwards }));
-      this.#heads.append(head);
-    }
-    this.#heads.append(element('span', 'head head-verdict', 'Verdict'));
-    return element('div', 'tools', this.#search, this.#states, this.#cause, this.#order, this.#filters.root, this.#share.root);
+    this.#states.append(...['', ...stateNames()].map((state) => element('button', { className: 'chip', type: 'button', value: state,
+      onclick: () => this.#choose({ state: this.#choice.state === state ? '' : state }) }, element('span'), element('b'))));
+    this.#heads.append(...columns.map(([column, name]) => element('button', { className: 'head head-' + column, type: 'button', value: column,
+      onclick: () => this.#choose({ column, backwards: this.#choice.column === column && !this.#choice.backwards }) }, name)), element('span', 'head head-verdict', 'Verdict'));
+    return [this.#filters.search, this.#states, this.#cause, this.#order, this.#filters.root];
   }
 
   #choose(change) {
     this.#go(ofView('startups', settingsOf({ ...this.#choice, ...change })));
   }
 
-  #draw() {
-    if (!this.#shown) return;
+  draw() {
     const now = performance.now();
-    const all = [...this.#known.startUps.values()];
+    const all = this.known.all();
     const { going, over, counts } = choose(all, this.#choice, now, this.#clock());
     this.#drawVerdict(going, over, going.length + over.length < all.length ? 'matching ' : '', now);
     this.#drawTools(counts);
@@ -122,47 +85,42 @@ export class StartUpsView {
   }
 
   #emptyText(all) {
-    if (!this.#known.listed && all.length === 0) return '';
+    if (!this.known.listed && all.length === 0) return '';
     return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Remove a filter, or clear the search with Esc.';
   }
 
   #drawVerdict(going, over, matching, now) {
     const other = readID(this.#choice.a || this.#choice.b);
     if (other) {
-      write(this.#verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
+      write(this.verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
       write(this.#stuck, '');
       return;
     }
     if (going.length === 0) {
-      write(this.#verdict, this.#known.listed ? 'No ' + matching + 'pods are starting.' : 'Loading …');
+      write(this.verdict, this.known.listed ? 'No ' + matching + 'pods are starting.' : 'Loading …');
       write(this.#stuck, lately(over, matching));
       return;
     }
     const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
     const stretch = stuckIn(oldest, now);
     const since = running(age(oldest, now));
-    write(this.#verdict, (going.length > 1 ? going.length + ' ' + matching + 'pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
-      (stretch ? ': ' + stuckText(oldest, now, running) + ', cause: ' + causeName(visible(stretch.cause)) : '') + '.');
-    const phases = new Map();
-    for (const s of going) {
-      const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
-      phases.set(phase, (phases.get(phase) ?? 0) + 1);
-    }
-    write(this.#stuck, going.length < 2 ? lately(over, matching) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
+    write(this.verdict, (going.length > 1 ? going.length + ' ' + matching + 'pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
+      (stretch ? ': ' + stuckText(oldest, now, running) + ', cause: ' + causeName(stretch.cause) : '') + '.');
+    write(this.#stuck, going.length < 2 ? lately(over, matching) : countBy(going.map((s) => s.stretches.at(-1)?.phase ?? 'nothing known')).map(([phase, n]) => n + ' in ' + spaced(phase)).join(' · '));
   }
 
   #drawTools(counts) {
     for (const chip of this.#states.children) {
-      const state = chip.dataset.state;
+      const state = chip.value;
       const n = counts.get(state) ?? 0;
-      write(chip.firstChild, state === '' ? 'all' : stateName(state));
+      write(chip.firstChild, state === '' ? 'all' : spaced(state));
       write(chip.lastChild, String(n));
       mark(chip, 'aria-pressed', String(this.#choice.state === state));
       chip.hidden = n === 0 && state !== '' && this.#choice.state !== state;
     }
     for (const head of this.#heads.children) {
-      if (!head.dataset.column) continue;
-      const chosen = head.dataset.column === this.#choice.column;
+      if (!head.value) continue;
+      const chosen = head.value === this.#choice.column;
       mark(head, 'data-sorted', chosen ? (this.#choice.backwards ? 'backwards' : 'yes') : 'no');
       mark(head, 'aria-pressed', String(chosen));
     }
@@ -187,14 +145,14 @@ export class StartUpsView {
     write(p.name, s.shownName);
     write(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
     write(p.sign, stateSign(s.state));
-    write(p.state, stateName(visible(s.state)));
+    write(p.state, spaced(s.state));
     write(p.note, s.gone ? 'pod gone' : '');
     write(p.took, going ? running(age(s, now)) : brief(s.total));
     write(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
     drawCauses(p.bar, s, now);
     const cause = going ? stuckIn(s, now)?.cause ?? 'unknown' : mainCause(s);
     restyle(p.cause, 'cause c-' + causeStyle(cause));
-    write(p.causeName, shortCause(cause));
+    write(p.causeName, spaced(cause));
     write(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
     mark(p.verdict, 'title', s.verdict);
     write(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
@@ -222,13 +180,11 @@ function startUpRow() {
     took: element('b'), error: element('small'), bar: element('span', 'bar'), cause: element('span', 'cause'), causeName: element('span'),
     verdict: element('span', 'verdict-text'), ended: element('span', 'cell ended'),
   };
-  p.sign.setAttribute('aria-hidden', 'true');
+  p.sign.ariaHidden = 'true';
   p.cause.append(element('i', 'swatch'), p.causeName);
-  const node = element('a', 'row',
+  return element('a', { parts: p },
     element('span', 'cell pod', p.name, p.of), element('span', 'cell state', p.sign, p.state, p.note), element('span', 'cell took', p.took, p.error),
     element('span', 'cell where', p.bar, p.cause), p.ended, element('span', 'cell why', p.verdict));
-  node.parts = p;
-  return node;
 }
 
 function part(key, name, startUps) {

@@ -1,10 +1,8 @@
 // The termination of a pod, if the agent follows it: a sentence, the phases, and the end of each container.
 
-import { element, write } from './dom.js';
-import { exact, exactError } from './format.js';
-import { rows, table } from './table.js';
-import { message, visible } from './text.js';
-import { causeName, phaseName } from './words.js';
+import { element, rows, table, write } from './dom.js';
+import { exact, exactError, message, visible } from './text.js';
+import { causeName, spaced } from './words.js';
 
 export class Termination {
   root = element('div', 'section panel', element('h2', '', 'Termination'));
@@ -22,15 +20,9 @@ export class Termination {
     this.root.hidden = !termination;
     if (!termination) return;
     write(this.#verdict, message(termination.verdict));
-    rows(this.#phases, termination.phases.map((p) => ({
-      key: p.phase + ' ' + (p.container ?? ''),
-      cells: [visible(phaseName(p.phase)), { text: visible(p.container), note: p.merged_with ? visible('or ' + p.merged_with.map(phaseName).join(', ')) : '' },
-        exact(p.seconds), exactError(p.error_seconds), causeName(visible(p.cause))],
-    })));
-    rows(this.#containers, termination.containers.map((c) => ({
-      key: c.container,
-      cells: [visible(c.container), visible(phaseName(c.how)), c.exit_code === undefined ? '–' : c.exit_code + (c.reason ? ' ' + visible(c.reason) : ''),
-        exact(c.grace_used_seconds), exactError(c.error_seconds)],
-    })));
+    rows(this.#phases, termination.phases.map((p) => [spaced(p.phase), { text: visible(p.container), note: p.merged_with ? 'or ' + p.merged_with.map(spaced).join(', ') : '' },
+      exact(p.seconds), exactError(p.error_seconds), causeName(p.cause)]));
+    rows(this.#containers, termination.containers.map((c) => [visible(c.container), spaced(c.how), c.exit_code === undefined ? '–' : c.exit_code + (c.reason ? ' ' + visible(c.reason) : ''),
+      exact(c.grace_used_seconds), exactError(c.error_seconds)]));
   }
 }

@@ -1,35 +1,32 @@
 // The waterfall of one start-up: the kubelet's Events, and a row for each phase on one axis.
 
 import { element, lay, mark, place, restyle, write, sync } from './dom.js';
-import { bytes, exact, exactError, percent, rate } from './format.js';
-import { attemptText, causeName, causeStyle, phaseMeans, phaseName, possible, shortCause } from './words.js';
-import { clockZone } from './zone.js';
+import { imageOf, outcomeText, waitsOf } from './pulls.js';
+import { clockZone } from './settings.js';
+import { bytes, exact, exactError, percent, rate } from './text.js';
+import { attemptText, causeName, causeStyle, phaseMeans, possible, spaced } from './words.js';
 
 export class Waterfall {
   root = element('section', 'waterfall');
-  #detail;
+  detail = new Detail();
   #chart = null;
   #open = new Set(); // keys of rows that show their layers
   #again; // draws the waterfall again
   #axis = element('div', 'wf-axis');
   #grid = element('div', 'wf-grid');
   #events = element('div', 'wf-events');
-  #rows = element('div', 'wf-rows');
+  #rows = element('div', { className: 'wf-rows', role: 'tree', ariaLabel: 'Phases' });
 
-  constructor(detail, again) {
-    this.#detail = detail;
+  constructor(again) {
     this.#again = again;
-    this.#rows.setAttribute('role', 'tree');
-    this.#rows.setAttribute('aria-label', 'Phases');
     const events = element('div', 'wf-row wf-dated', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
     this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Accuracy'), element('span', 'wf-cause', 'Cause')),
-      element('div', 'wf-body', element('div', 'wf-gridholder', this.#grid), events, this.#rows));
-    this.root.addEventListener('keydown', (event) => this.#key(event));
-    this.root.addEventListener('pointerover', (event) => this.#point(event.target));
-    this.root.addEventListener('pointerleave', () => this.#detail.hide());
-    this.root.addEventListener('focusin', (event) => this.#point(event.target));
-    this.root.addEventListener('focusout', () => this.#detail.hide());
-    this.root.addEventListener('click', (event) => this.#toggle(event.target.closest?.('.wf-row')));
+      element('div', 'wf-body', element('div', 'wf-gridholder', this.#grid), events, this.#rows), this.detail.root);
+    const on = (kind, does) => this.root.addEventListener(kind, does);
+    on('keydown', (event) => this.#key(event));
+    for (const kind of ['pointerover', 'focusin']) on(kind, (event) => this.#point(event.target));
+    for (const kind of ['pointerleave', 'focusout']) on(kind, () => this.detail.hide());
+    on('click', (event) => this.#toggle(event.target.closest?.('.wf-row')));
   }
 
   isOpen(row) { return this.#open.has(row.key); }
@@ -38,7 +35,7 @@ export class Waterfall {
     this.#open.clear();
     this.#rows.replaceChildren();
     this.#events.replaceChildren();
-    this.#detail.hide();
+    this.detail.hide();
   }
 
   draw(chart) {
@@ -53,7 +50,7 @@ export class Waterfall {
     sync(this.#grid, all, (t) => t, () => element('i'), (node, t) => lay(node, 'left', percentOf(t, total)));
     const dated = chart.events.filter((e) => Number.isFinite(e.at));
     this.#events.closest('.wf-row').hidden = dated.length === 0;
-    sync(this.#events, dated, (e) => e.key, () => { const node = element('button', 'wf-event'); node.type = 'button'; return node; }, (node, e) => {
+    sync(this.#events, dated, (e) => e.key, () => element('button', { type: 'button' }), (node, e) => {
       node.about = e;
       lay(node, 'left', percentOf(e.at, total));
       restyle(node, 'wf-event' + (/fail|backoff|error|unhealthy/i.test(e.reason) ? ' bad' : ''));
@@ -62,7 +59,7 @@ export class Waterfall {
     sync(this.#rows, chart.rows, (r) => r.key, makeRow, (node, r) => fillRow(node, r, total, this.#open.has(r.key)));
     const focusable = [...this.#rows.children];
     if (!focusable.some((node) => node.tabIndex === 0)) focusable[0]?.setAttribute('tabindex', '0');
-    if (this.#detail.of?.isConnected && this.root.contains(this.#detail.of)) this.#point(this.#detail.of);
+    if (this.detail.of?.isConnected && this.root.contains(this.detail.of)) this.#point(this.detail.of);
   }
 
   enter() { this.#rows.firstElementChild?.focus(); }
@@ -71,7 +68,7 @@ export class Waterfall {
     const about = target.closest?.('.wf-event, .wf-row');
     if (!about?.about || !this.#chart) return;
     const anchor = about.querySelector('.wf-bar') ?? about;
-    this.#detail.show(anchor, explain(about.about, this.#chart));
+    this.detail.show(anchor, explain(about.about, this.#chart));
   }
 
   #toggle(node) {
@@ -98,6 +95,52 @@ export class Waterfall {
   }
 }
 
+// The box with details of the element at the pointer or the focus.
+class Detail {
+  root = element('div', { className: 'detail', id: 'detail', role: 'tooltip', hidden: true });
+  #title = element('b');
+  #words = element('p');
+  #facts = element('dl');
+  of = null;
+
+  constructor() {
+    this.root.append(this.#title, this.#words, this.#facts);
+  }
+
+  show(anchor, { title, words, facts }) {
+    this.of = anchor;
+    write(this.#title, title);
+    write(this.#words, words ?? '');
+    this.#words.hidden = !words;
+    sync(this.#facts, facts.filter(([, value]) => value), ([name]) => name, () => element('div', '', element('dt'), element('dd')), (node, [name, value]) => {
+      write(node.firstChild, name);
+      write(node.lastChild, value);
+    });
+    this.root.hidden = false;
+    this.#place(anchor);
+  }
+
+  hide() {
+    this.of = null;
+    this.root.hidden = true;
+  }
+
+  #place(anchor) {
+    if (window.innerWidth < 800) { // the style sheet puts the box at the bottom
+      lay(this.root, 'left', '');
+      lay(this.root, 'top', '');
+      return;
+    }
+    const about = anchor.getBoundingClientRect();
+    const own = this.root.getBoundingClientRect();
+    const left = Math.min(Math.max(8, about.left + about.width / 2 - own.width / 2), window.innerWidth - own.width - 8);
+    const below = about.bottom + 8;
+    const top = below + own.height > window.innerHeight ? Math.max(8, about.top - own.height - 8) : below;
+    lay(this.root, 'left', left + 'px');
+    lay(this.root, 'top', top + 'px');
+  }
+}
+
 function opens(row) { return row.pull.layers.length > 0 || row.pull.download !== undefined; }
 
 function makeRow() {
@@ -105,12 +148,9 @@ function makeRow() {
     sign: element('i', 'wf-sign'), name: element('span'), of: element('small'), when: element('em'), bar: element('i', 'wf-bar'), whisker: element('i', 'wf-whisker'),
     came: element('i', 'wf-came'), length: element('span', 'wf-length'), error: element('span', 'wf-error'), causeName: element('span'),
   };
-  const node = element('div', 'wf-row', element('span', 'wf-label', parts.sign, parts.name, parts.of, parts.when),
+  const node = element('div', { role: 'treeitem', tabIndex: -1, parts }, element('span', 'wf-label', parts.sign, parts.name, parts.of, parts.when),
     element('div', 'wf-track', parts.bar, parts.whisker, parts.came), parts.length, parts.error, element('span', 'wf-cause', element('i', 'swatch'), parts.causeName));
-  node.tabIndex = -1;
-  node.setAttribute('role', 'treeitem');
   node.setAttribute('aria-describedby', 'detail');
-  node.parts = parts;
   return node;
 }
 
@@ -128,7 +168,7 @@ function fillRow(node, r, total, open) {
   write(p.when, remark(r));
   write(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
   write(p.error, phase ? exactError(r.error) : '');
-  write(p.causeName, phase ? shortCause(r.cause) : '');
+  write(p.causeName, phase ? spaced(r.cause) : '');
   place(p.bar, r.from / total, r.to / total);
   const spread = phase && r.error > 0 ? r.error : 0;
   p.whisker.hidden = spread === 0;
@@ -165,27 +205,28 @@ function explain(about, chart) {
   }
   if (about.kind !== 'phase') {
     return { title: about.kind === 'download' ? 'Download of all layers' : 'Unpacking of all layers', words: 'The runtime unpacks layers while it downloads other layers. Do not add the two lengths. The phase “unpack” is only the time after the download.',
-      facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
+      facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.bytes_per_second, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', cause: ' + causeName(about.cause), words: about.merged.length > 0 ?
-    'The time can belong to these phases: ' + possible(about.phase, about.merged).map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
+    'The time can belong to these phases: ' + possible(about.phase, about.merged).map(spaced).join(', ') + '.' : phaseMeans(about.phase),
   facts: [['image', about.loading ? 'its content might still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
-    ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
+    ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
 }
 
 function pullFacts(p) {
   if (!p) return [];
-  return [['image', p.image], ['outcome', p.outcome], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''],
-    ['other pulls', p.waits]];
+  const speed = p.download?.bytes_per_second;
+  return [['image', imageOf(p)], ['outcome', outcomeText(p)], ['size', p.size_bytes > 0 ? bytes(p.size_bytes) : ''],
+    ['speed', speed > 0 ? rate(speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''],
+    ['other pulls', waitsOf(p)]];
 }
 
 function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }
 
 const steps = [1, 2, 5];
 
-function ticks(total, most = 6) {
+function ticks(total, most) {
   if (!(total > 0)) return [0];
   const step = stepOf(total, most);
   const all = [];

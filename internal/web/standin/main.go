@@ -28,16 +28,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// options are the flags.
+type options struct {
+	listen                  string
+	pods, changes           int
+	hostile, pulls, leaving bool
+}
+
 func main() {
-	pods := flag.Int("pods", 500, "number of start-ups")
-	changes := flag.Int("changes", 0, "changes per second; 0 for none")
-	hostile := flag.Bool("hostile", false, "add start-ups whose names and messages are attacks")
-	pulls := flag.Bool("pulls", false, "add a pull in progress for each state")
-	leaving := flag.Bool("leaving", false, "delete one pod per second")
-	listen := flag.String("listen-address", "127.0.0.1:0", "address to serve on")
+	var o options
+	flag.IntVar(&o.pods, "pods", 500, "number of start-ups")
+	flag.IntVar(&o.changes, "changes", 0, "changes per second; 0 for none")
+	flag.BoolVar(&o.hostile, "hostile", false, "add start-ups whose names and messages are attacks")
+	flag.BoolVar(&o.pulls, "pulls", false, "add a pull in progress for each state")
+	flag.BoolVar(&o.leaving, "leaving", false, "delete one pod per second")
+	flag.StringVar(&o.listen, "listen-address", "127.0.0.1:0", "address to serve on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout)
+	err := run(ctx, o, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
@@ -46,18 +54,18 @@ func main() {
 }
 
 // run serves until ctx ends. When the server is ready, run writes its address as one line.
-func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
+func run(ctx context.Context, o options, out io.Writer) error {
 	pods := livetest.New()
-	for _, t := range startUps(count, hostile) {
+	for _, t := range startUps(o) {
 		pods.Set(t)
 	}
 	switch {
-	case hostile:
+	case o.hostile:
 		pods.SetPulls(hostilePulls())
-	case pulls:
+	case o.pulls:
 		pods.SetPulls(pullsSince(time.Now()))
 	}
-	config, err := serving(listen, pods, hostile)
+	config, err := serving(o, pods)
 	if err != nil {
 		return err
 	}
@@ -71,16 +79,16 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return server.Run(ctx) })
 	parts.Go(func() error { return pods.Hub.Run(ctx) })
-	if changes > 0 {
+	if o.changes > 0 {
 		parts.Go(func() error {
-			return every(ctx, time.Second/time.Duration(changes), func(n int) {
-				pods.Set(startuptest.Changed(startuptest.New(n%count), n))
+			return every(ctx, time.Second/time.Duration(o.changes), func(n int) {
+				pods.Set(startuptest.Changed(startuptest.New(n%o.pods), n))
 			})
 		})
 	}
-	if leaving {
+	if o.leaving {
 		parts.Go(func() error {
-			return every(ctx, time.Second, func(n int) { pods.Remove(startuptest.New(n % count).UID) })
+			return every(ctx, time.Second, func(n int) { pods.Remove(startuptest.New(n % o.pods).UID) })
 		})
 	}
 	return parts.Wait()
@@ -100,28 +108,28 @@ func every(ctx context.Context, interval time.Duration, does func(n int)) error 
 	}
 }
 
-func startUps(count int, hostile bool) []timeline.Timeline {
+func startUps(o options) []timeline.Timeline {
 	var all []timeline.Timeline
-	for n := range count {
+	for n := range o.pods {
 		all = append(all, startuptest.New(n))
 	}
-	if hostile {
+	if o.hostile {
 		all = append(all, hostileStartUps()...)
 	}
 	return all
 }
 
-func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, error) {
+func serving(o options, pods *livetest.Pods) (web.Config, error) {
 	shown, err := page.New()
 	if err != nil {
 		return web.Config{}, err
 	}
 	statuses := []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}}
-	if hostile {
+	if o.hostile {
 		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
 	}
 	return web.Config{
-		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
+		ListenAddress: o.listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
 		Logger: zap.NewNop(), Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
 			Node: "standin", Now: time.Now,

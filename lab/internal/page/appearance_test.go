@@ -119,7 +119,8 @@ func TestEveryWidth(t *testing.T) {
 		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
 		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
 		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/quality", "#/workloads", "#/images",
-			"#/node", comparisonOf(t, pod), "#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
+			"#/node", comparisonOf(t, pod),
+			"#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
 			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
 			time.Sleep(150 * time.Millisecond)
 			if over := ask[int](t, tab, Overflow); over > 0 {

@@ -187,6 +187,23 @@ func TestStreamResumes(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
+// TestRequestsOfHiddenViews checks that the page requests registries and recent pulls only while their views are open.
+func TestRequestsOfHiddenViews(t *testing.T) {
+	s := standIn(t, "--pods=5", "--changes=4")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	const requests = `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) =>
+		name.endsWith('/api/v1/pulls?limit=100') || name.endsWith('/api/v1/registries')).length`
+	must(t, tab.Await("the repeated request for pulls", requests+` >= 2`, soon))
+	ask[int](t, tab, `(location.hash = '#/', 0)`)
+	must(t, tab.Await("changes", `document.querySelector('.row.state-starting')`, soon))
+	before := ask[int](t, tab, requests)
+	time.Sleep(5500 * time.Millisecond) // longer than the interval between two requests of a view
+	if after := ask[int](t, tab, requests); after != before {
+		t.Errorf("the page sent %d requests for views that are not open", after-before)
+	}
+}
+
 // TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s. When the page is visible again,
 // the page must reconnect. In this test, the page's clock runs a hundred times as fast.
 func TestHiddenPageDisconnects(t *testing.T) {

@@ -59,7 +59,8 @@ func TestHostileNamesAndMessages(t *testing.T) {
 			`document.querySelector('#alert').innerText.includes('cri is down')`, soon))
 		for _, link := range slices.Concat(links, []string{"#/pulls", "#/registries", "#/quality", "#/workloads",
 			"#/images",
-			"#/node", comparisonOf(t, links[0]), comparisonOf(t, links[5]),
+			"#/node", comparisonOf(t, links[0]),
+			comparisonOf(t, links[5]),
 			"#/?owner=%3Cimg%20src=x%20onerror=alert(1)%3E&registry=%E2%80%AEx&image=x%00&a=a%2Fb%2F%1B[2J"}) {
 			must(t, tab.Go("http://"+s.address+"/#/"))
 			if link[0] == '#' {

@@ -42,6 +42,7 @@ func TestSlowestWorkloadInProgress(t *testing.T) {
 			const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
 			known.update({ ...record, namespace: 'shop', owner: { kind: 'Job', name: 'x' }, state,
 				total_seconds: 540 }, performance.now());
+			document.querySelector('main').replaceChildren(view.root);
 			view.show(parse('#/workloads'));
 			return view.root.querySelector('.verdict').textContent; }); })()`)
 	want := []string{"1 workload. The slowest has taken 9 m 00 s so far: shop/Job/x.",
@@ -66,6 +67,7 @@ func TestSlowestWorkload(t *testing.T) {
 		add('early', 27, 28, { kind: 'DaemonSet', name: 'agent' });
 		add('late', 2, 1, { kind: 'DaemonSet', name: 'agent' });
 		add('old', 300, 301, { kind: 'Job', name: 'x' });
+		document.querySelector('main').replaceChildren(view.root);
 		view.show(parse('#/workloads'));
 		return [view.root.querySelector('.verdict').textContent, ...[...view.root.querySelectorAll('tbody tr')].map(
 			(row) => [0, 5, 6].map((i) => row.cells[i].textContent).join(' '))]; })()`)
@@ -76,15 +78,16 @@ func TestSlowestWorkload(t *testing.T) {
 	}
 }
 
-// TestP50 checks that the page uses the nearest rank of successful start-ups, as the command line does.
-func TestP50(t *testing.T) {
+// TestPercentiles checks that the page uses the nearest rank of successful start-ups, as the command line does.
+func TestPercentiles(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { p50, workloadsOf } = `+module("groups.js")+`;
+		const { percentile, workloadsOf } = `+module("groups.js")+`;
 		const s = (total, state) => ({ workload: 'w', total, state, error: 0, seenAt: 0, causes: [] });
 		const [group] = workloadsOf([s(2.7, 'ready'), s(9.8, 'succeeded'), s(60, 'failed'), s(0.1, 'deleted'),
 			s(3600, 'given_up'), s(1, 'starting')], 0);
-		return [[], [5], [9.8, 2.7], [3, 1, 2], [4, 10, 2, 3]].map(p50).concat(group.p50).map(String); })()`)
+		return [[], [5], [9.8, 2.7], [3, 1, 2], [4, 10, 2, 3]].map((numbers) => percentile(numbers, 50)).concat(group.p50)
+			.map(String); })()`)
 	if want := []string{"undefined", "5", "2.7", "2", "3", "2.7"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -178,7 +181,8 @@ func TestHeadingAndCountsMatchList(t *testing.T) {
 			view.show(parse('#/' + query));
 			const chips = [...view.root.querySelectorAll('.chip:not([hidden])')].map((c) =>
 				[...c.children].map((child) => child.innerText).join(' '));
-			return [...[...view.root.querySelectorAll('.now p')].map((p) => p.innerText.replace(/[,:].*/, '')),
+			return [...[...view.root.querySelectorAll(':scope > :is(.verdict, .stuck)')].map((p) =>
+				p.innerText.replace(/[,:].*/, '')),
 				...chips].join(' | '); }); })()`)
 	want := []string{
 		"typo is starting | Main causes of 3 recent start-ups | all 4 | starting 1 | ready 3",

@@ -38,15 +38,14 @@ func TestErrorBars(t *testing.T) {
 func TestPressure(t *testing.T) {
 	tab := modules(t)
 	reported := ask[string](t, tab, `(async () => {
-		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`,
-			{ Waterfall } = `+module("waterfall.js")+`;
+		const { chartOf } = `+module("chart.js")+`, { Waterfall } = `+module("waterfall.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
-		const detail = new Detail(), waterfall = new Waterfall(detail, () => {});
-		document.querySelector('main').append(waterfall.root, detail.root);
+		const waterfall = new Waterfall(() => {});
+		document.querySelector('main').append(waterfall.root);
 		waterfall.draw(chartOf(record, 0, () => false));
 		waterfall.root.querySelector('.wf-phase').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
-		return detail.root.innerText; })()`)
+		return waterfall.detail.root.innerText; })()`)
 	if !strings.Contains(reported, "<1 % for cpu, 81 % for io, 0 % for memory") {
 		t.Errorf("the detail is %q", reported)
 	}

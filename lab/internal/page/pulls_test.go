@@ -50,7 +50,7 @@ func TestPullsInProgress(t *testing.T) {
 func TestTextOfOtherPulls(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { waitsOf } = `+module("words.js")+`;
+		const { waitsOf } = `+module("pulls.js")+`;
 		const behind = (image) => ({ image: 'web:1', pulls_ahead: 2,
 			blocked_by: { namespace: 'shop', pod: 'a', image, seconds: 11 } });
 		return [behind('web:1'), behind('db:1'), { image: 'web:1', pulls_ahead: 3, pulls_beside: 1 },
@@ -73,7 +73,7 @@ func TestBursts(t *testing.T) {
 		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000},
 		{key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`
 	got := ask[[][]string](t, tab,
-		`(async () => { const { burstOf, lanesOf } = `+module("burst.js")+`; const burst = burstOf(`+pulls+`);
+		`(async () => { const { burstOf, lanesOf } = `+module("pulls.js")+`; const burst = burstOf(`+pulls+`);
 		return [burst.map((p) => p.key), ...lanesOf(burst).map((lane) => lane.map((p) => p.key)),
 			...lanesOf([...burst, { key: 'd', startedAt: 3601000, to: 3602000 }]).map((lane) =>
 				lane.map((p) => p.key))]; })()`)

@@ -1,0 +1,59 @@
+// Pulls as texts and as cells of tables, and the latest pulls that could have waited for each other. All functions are pure.
+
+import { ofView } from './address.js';
+import { number } from './dom.js';
+import { bytes, count, exact, exactError, rate, visible } from './text.js';
+import { spaced } from './words.js';
+
+const APART = 60000; // milliseconds without a pull between two bursts
+const MOST = 40;
+
+export function imageOf(p) { return visible(p.image, 400); }
+
+export function registryOf(p) { return visible(p.registry) || 'unknown'; }
+
+export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + spaced(p.failure) : ''); }
+
+// waitsOf describes how other pulls delayed a pull.
+export function waitsOf(p) {
+  const by = p.blocked_by;
+  return [by?.seconds > 0 ? 'waited ' + exact(by.seconds) + ' behind ' + (by.image === p.image ? 'the same image' : imageOf(by)) + ' of ' + visible(by.namespace) + '/' + visible(by.pod) :
+    p.pulls_ahead > 1 ? 'behind ' + p.pulls_ahead + ' pulls' : '', p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
+}
+
+export const pullHeads = ['Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed'];
+
+// pullCells returns the cells of a pull, in the order of pullHeads.
+export function pullCells(p) {
+  const image = imageOf(p);
+  const registry = registryOf(p);
+  return [{ text: image, link: ofView('startups', { image }), note: waitsOf(p) }, { text: registry, link: ofView('registries', { registry }) }, outcomeText(p),
+    ...[exact(p.queue_seconds), exact(p.pull_seconds), exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes_per_second, 1)].map((text) => number(text))];
+}
+
+// burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.
+// `startedAt` is the time of the request to the runtime, or NaN if no source reports this time.
+export function burstOf(pulls) {
+  const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
+  const burst = [];
+  let begins = Infinity;
+  for (const p of all) {
+    if (burst.length > 0 && p.to < begins - APART) break;
+    burst.push(p);
+    begins = Math.min(begins, p.from);
+  }
+  return burst.sort((a, b) => a.from - b.from || a.to - b.to);
+}
+
+// lanesOf puts pulls into as few lanes as possible.
+export function lanesOf(burst) {
+  const lanes = [];
+  const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);
+  for (const p of pulling) {
+    const slack = 20; // the timestamps of two sources can overlap
+    let lane = lanes.find((l) => l.at(-1).to <= p.startedAt + slack);
+    if (!lane) lanes.push(lane = []);
+    lane.push(p);
+  }
+  return lanes;
+}
