@@ -13,7 +13,7 @@ import { Termination } from './termination.js';
 import { exact, exactError, message, running, visible } from './text.js';
 import { View } from './view.js';
 import { Waterfall } from './waterfall.js';
-import { attemptText, causeName, milestoneText, spaced, stateSign, stateStyle } from './words.js';
+import { attemptText, causeName, gainText, milestoneText, spaced, stateSign, stateStyle } from './words.js';
 
 export class PodView extends View {
   #source = new Source(() => this.changed());
@@ -28,6 +28,7 @@ export class PodView extends View {
   #details = element('span');
   #notes = element('ul', 'notes');
   #causes = new CauseBar();
+  #help = element('ul', 'gaps');
   #images = element('tbody');
   #events = element('ol', 'events');
   #milestones = element('tbody');
@@ -44,7 +45,7 @@ export class PodView extends View {
     this.#body.append(
       element('div', 'pod-head', element('div', 'pod-title', this.#space, this.#name), this.#state, element('span', 'pod-links', this.share.root, this.#links.compare, this.#links.trace, this.#links.json)),
       this.verdict, this.#facts, this.#notes,
-      element('div', 'panel', this.#causes.root), element('div', 'panel', this.#waterfall.root), this.#termination.root,
+      element('div', 'panel', this.#causes.root), section('What would help', this.#help), element('div', 'panel', this.#waterfall.root), this.#termination.root,
       section('Images', table(['Container', ...pullHeads], this.#images)),
       section('Events', this.#events), section('Missing evidence', this.#gaps), section('This container runtime cannot report', this.#unreported),
       element('details', 'section panel', element('summary', '', 'Evidence of each milestone'), table(['Milestone', 'Container', '#Earliest', '#Latest', '#Range', 'Sources'], this.#milestones)));
@@ -84,6 +85,7 @@ export class PodView extends View {
     const chart = chartOf(r, grown, (row) => this.#waterfall.isOpen(row));
     this.#drawHead(r, chart, going);
     this.#causes.draw(byCause(r.phases.map((p, i) => ({ cause: p.cause, seconds: p.seconds + (i === r.phases.length - 1 ? grown : 0) }))));
+    this.#drawHelp(going ? [] : r.what_if ?? [], r.total_seconds);
     this.#waterfall.draw(chart);
     this.#termination.draw(r.termination);
     this.#drawImages(r.pulls);
@@ -111,6 +113,15 @@ export class PodView extends View {
       r.reconstructed && 'Reconstructed: this start-up was complete before the agent saw the pod.',
       r.clock_skew && "The control plane's clock minus the node's clock is " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
     list(this.#notes, notes);
+  }
+
+  // The list has as many changes as on the command line, in the same words.
+  #drawHelp(changes, total) {
+    this.#help.parentElement.hidden = changes.length === 0;
+    sync(this.#help, changes.slice(0, 3), (c, i) => i, () => element('li', '', element('span'), element('small')), (node, c) => {
+      write(node.firstChild, message(c.text) + ': ' + gainText(c, total));
+      write(node.lastChild, ', ' + message(c.assumption));
+    });
   }
 
   #drawImages(pulls) {

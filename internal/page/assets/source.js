@@ -27,8 +27,11 @@ export class Source {
   apply(change) {
     if (change.whole) this.#load(); // the record can lack changes that the stream did not send
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
-    else if (change.record) this.#receive(change.record);
-    else this.#load(); // the pod was deleted, and the new record contains the time of the deletion
+    else {
+      if (change.record) this.#receive({ what_if: this.record.what_if, ...change.record });
+      // The stream sends neither the predictions for a completed start-up nor the time of the deletion of its pod.
+      if (!change.record || change.record.state !== 'starting') this.#load();
+    }
   }
 
   grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.seenAt) / 1000 : 0; }

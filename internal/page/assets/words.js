@@ -47,6 +47,14 @@ export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' +
 // milestoneText counts attempts from 1. Records count attempts from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
+// gainText describes the predicted effect of a change. If the new length can be the old length, gainText describes the saved time instead.
+export function gainText(change, total) {
+  const range = (least, most) => least.toFixed(1) + ' to ' + most.toFixed(1) + ' s';
+  if (change.gain_least_seconds <= 0) return 'up to ' + change.gain_most_seconds.toFixed(1) + ' s earlier';
+  if (change.total_most_seconds >= total) return range(change.gain_least_seconds, change.gain_most_seconds) + ' earlier';
+  return range(change.total_least_seconds, change.total_most_seconds) + ' instead of ' + total.toFixed(1) + ' s';
+}
+
 const states = {
   __proto__: null,
   starting: '◐',

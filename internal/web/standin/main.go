@@ -30,9 +30,9 @@ import (
 
 // options are the flags.
 type options struct {
-	listen                  string
-	pods, changes           int
-	hostile, pulls, leaving bool
+	listen                               string
+	pods, changes                        int
+	hostile, pulls, leaving, predictable bool
 }
 
 func main() {
@@ -42,6 +42,7 @@ func main() {
 	flag.BoolVar(&o.hostile, "hostile", false, "add start-ups whose names and messages are attacks")
 	flag.BoolVar(&o.pulls, "pulls", false, "add a pull in progress for each state")
 	flag.BoolVar(&o.leaving, "leaving", false, "delete one pod per second")
+	flag.BoolVar(&o.predictable, "predictable", false, "add the pod shop/web-0, whose start-up has a prediction")
 	flag.StringVar(&o.listen, "listen-address", "127.0.0.1:0", "address to serve on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -115,6 +116,9 @@ func startUps(o options) []timeline.Timeline {
 	}
 	if o.hostile {
 		all = append(all, hostileStartUps()...)
+	}
+	if o.predictable {
+		all = append(all, startuptest.Predictable("web-0"))
 	}
 	return all
 }

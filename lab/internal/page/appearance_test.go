@@ -111,7 +111,7 @@ func TestTextIsComplete(t *testing.T) {
 
 // TestEveryWidth checks that no view is wider than the window, for narrow and wide windows.
 func TestEveryWidth(t *testing.T) {
-	s := standIn(t, "--pods=40", "--changes=4")
+	s := standIn(t, "--pods=40", "--changes=4", "--predictable")
 	tab := open(t, narrow)
 	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
@@ -119,7 +119,7 @@ func TestEveryWidth(t *testing.T) {
 		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
 		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
 		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/quality", "#/workloads", "#/images",
-			"#/node", comparisonOf(t, pod),
+			"#/node", "#/pods/shop/web-0", comparisonOf(t, pod),
 			"#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
 			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
 			time.Sleep(150 * time.Millisecond)

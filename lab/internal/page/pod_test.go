@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -104,5 +105,96 @@ func TestUnreported(t *testing.T) {
 		{"missing evidence no evidence for created/app #4", unreported + "network_ready"}, {}}
 	if !slices.EqualFunc(shown, want, slices.Equal) {
 		t.Errorf("the sections are %q, want %q", shown, want)
+	}
+}
+
+// TestWhatWouldHelp compares the predictions in the view of a start-up with the API.
+func TestWhatWouldHelp(t *testing.T) {
+	s := standIn(t, "--pods=1", "--predictable")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/pods/shop/web-0"))
+	const lines = `[...[...document.querySelectorAll('.pod-view h2')].find((h) => h.textContent === 'What would help' &&
+		h.checkVisibility())?.parentElement.querySelectorAll('li') ?? []].map((li) => li.textContent)`
+	must(t, tab.Await("the predictions", lines+`.length > 0`, soon))
+	type prediction struct {
+		Text       string  `json:"text"`
+		Assumption string  `json:"assumption"`
+		Least      float64 `json:"total_least_seconds"`
+		Most       float64 `json:"total_most_seconds"`
+	}
+	want := ask[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((answer) => answer.json())
+		.then((record) => record.what_if)`)
+	shown := ask[[]string](t, tab, lines)
+	if len(want) != 1 || len(shown) != 1 || shown[0] != fmt.Sprintf("%s: %.1f to %.1f s instead of 12.0 s, %s",
+		want[0].Text, want[0].Least, want[0].Most, want[0].Assumption) {
+		t.Errorf("the page shows %q, the API has %+v", shown, want)
+	}
+	follow(t, tab, ".back")
+	must(t, tab.Go("http://"+s.address+"/#/"))
+	follow(t, tab, ".row[data-uid]:not([data-uid=web-0])")
+	must(t, tab.Await("a start-up without predictions", `document.querySelectorAll('.wf-phase').length > 10`, soon))
+	if shown := ask[[]string](t, tab, lines); len(shown) > 0 {
+		t.Errorf("the page shows %q for a start-up without predictions", shown)
+	}
+	requireNoComplaints(t, tab)
+}
+
+// TestGainText checks that the page describes predictions in the words of the command line, and shows at most three.
+func TestGainText(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { PodView } = `+module("podview.js")+`, usual = window.fetch;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const change = (text, least, most, gainLeast, gainMost) => ({ text, assumption: 'if A',
+			total_least_seconds: least, total_most_seconds: most,
+			gain_least_seconds: gainLeast, gain_most_seconds: gainMost });
+		const what_if = [change('with the image on the node', 8, 10.46, 36, 39),
+			change('with 2 pulls at a time', 44, 48, 1.1, 3), change('with a period of 1 s', 0, 0, -1, 9),
+			change('with a fourth change', 1, 2, 3, 4)];
+		window.fetch = async () => Response.json({ ...record, total_seconds: 47, what_if });
+		const view = new PodView({ listen() {} }, () => '');
+		document.querySelector('main').replaceChildren(view.root);
+		view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
+		while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
+		window.fetch = usual;
+		return [...view.root.querySelectorAll('.section:not([hidden]) .gaps li')].map((li) => li.innerText); })()`)
+	want := []string{"with the image on the node: 8.0 to 10.5 s instead of 47.0 s, if A",
+		"with 2 pulls at a time: 1.1 to 3.0 s earlier, if A", "with a period of 1 s: up to 9.0 s earlier, if A"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPredictionsAfterCompletion completes a start-up in the stream. The stream sends no predictions, so the page must
+// request the start-up. Until the response arrives, the page must keep the earlier predictions.
+func TestPredictionsAfterCompletion(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Source } = `+module("source.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
+		let predicted = 'one', requests = 0;
+		const usual = window.fetch;
+		window.fetch = async (path, options) => !path.startsWith('api/v1/pods/') ? usual(path, options) :
+			(requests++, Response.json(requests === 1 ? record : { ...record, state: 'ready', what_if: predicted }));
+		const source = new Source(() => {});
+		const shown = () => source.record.state + ' ' + source.record.what_if + ' ' + requests;
+		const until = async (ready) => { while (!ready()) await new Promise((done) => setTimeout(done, 20)); };
+		source.open({ namespace: record.namespace, name: record.name, uid: record.uid });
+		await until(() => source.record);
+		const change = (state) => source.apply({ kind: 'startup', uid: record.uid, record: { ...record, state } });
+		change('starting');
+		const seen = [shown()];
+		change('ready');
+		seen.push(shown());
+		await until(() => source.record.what_if === 'one');
+		seen.push(shown());
+		predicted = 'two';
+		change('ready');
+		seen.push(shown());
+		await until(() => source.record.what_if === 'two');
+		return [...seen, shown()]; })()`)
+	want := []string{"starting undefined 1", "ready undefined 2", "ready one 2", "ready one 3", "ready two 3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -28,6 +28,8 @@ func (p *pageRun) pictures(context.Context) error {
 		{"list-light", "#/", `document.querySelector('.row')`, desk},
 		{"list-phone", "#/", `document.querySelector('.row')`, phone},
 		{"pulls", "#/pulls", `document.querySelector('.wait')`, dark(desk)},
+		{"what-would-help", pod, `[...document.querySelectorAll('.pod-view h2')].some((h) =>
+			h.textContent === 'What would help' && h.checkVisibility())`, phone},
 		{"registries", "#/registries", `document.querySelector('.registry')`, desk},
 		{"workloads", "#/workloads", `document.querySelector('tbody tr')`, desk},
 		{"images", "#/images", `document.querySelector('tbody tr')`, dark(desk)},
