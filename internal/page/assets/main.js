@@ -35,7 +35,7 @@ const views = {
   images: new GroupsView('images', known, clock, readdress, nodeOf),
   pulls: new PullsView(known, clock, complain, readdress, nodeOf),
   registries: new RegistriesView(known, clock, complain, nodeOf),
-  node: new NodeView(known, nodeOf),
+  node: new NodeView(known, nodeOf, health),
   quality: new QualityView(health),
 };
 let view = null;

@@ -20,9 +20,16 @@ export class Termination {
     this.root.hidden = !termination;
     if (!termination) return;
     write(this.#verdict, message(termination.verdict));
-    rows(this.#phases, termination.phases.map((p) => [spaced(p.phase), { text: visible(p.container), note: p.merged_with ? 'or ' + p.merged_with.map(spaced).join(', ') : '' },
-      exact(p.seconds), exactError(p.error_seconds), causeName(p.cause)]));
+    phaseRows(this.#phases, termination.phases);
     rows(this.#containers, termination.containers.map((c) => [visible(c.container), spaced(c.how), c.exit_code === undefined ? '–' : c.exit_code + (c.reason ? ' ' + visible(c.reason) : ''),
       exact(c.grace_used_seconds), exactError(c.error_seconds)]));
   }
+}
+
+// phaseRows fills a table with the phases of a termination or of the node's start-up.
+export function phaseRows(body, phases) {
+  const othersOf = (names) => (names ? 'possibly ' + names.map(spaced).join(', ') : '');
+  rows(body, phases.map((p) => [{ text: spaced(p.step ?? p.phase), note: p.open ? 'in progress' : '' },
+    { text: visible(p.container ?? p.pod ?? p.taint), note: othersOf(p.merged_with ?? p.candidates) },
+    exact(p.seconds), exactError(p.error_seconds), { text: causeName(p.cause), note: visible(p.owner) }]));
 }

@@ -33,6 +33,7 @@ type options struct {
 	listen                               string
 	pods, changes                        int
 	hostile, pulls, leaving, predictable bool
+	nodeStartUp                          time.Duration
 }
 
 func main() {
@@ -43,6 +44,7 @@ func main() {
 	flag.BoolVar(&o.pulls, "pulls", false, "add a pull in progress for each state")
 	flag.BoolVar(&o.leaving, "leaving", false, "delete one pod per second")
 	flag.BoolVar(&o.predictable, "predictable", false, "add the pod shop/web-0, whose start-up has a prediction")
+	flag.DurationVar(&o.nodeStartUp, "node-startup", 0, "time until the node has started; 0 to omit its start-up")
 	flag.StringVar(&o.listen, "listen-address", "127.0.0.1:0", "address to serve on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -129,8 +131,16 @@ func serving(o options, pods *livetest.Pods) (web.Config, error) {
 		return web.Config{}, err
 	}
 	statuses := []health.Status{{Part: "pod_watch", Up: true, Since: time.Now()}}
-	if o.hostile {
+	var node func() (api.NodeStartUpRecord, bool)
+	switch {
+	case o.hostile:
 		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
+		node = hostileNode
+	case o.nodeStartUp > 0:
+		node = nodeStartUp(time.Now(), o.nodeStartUp)
+	}
+	if node != nil {
+		statuses = append(statuses, health.Status{Part: "node_startup", Up: true, Since: time.Now()})
 	}
 	return web.Config{
 		ListenAddress: o.listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
@@ -138,7 +148,8 @@ func serving(o options, pods *livetest.Pods) (web.Config, error) {
 		API: web.API{
 			Node: "standin", Now: time.Now,
 			Agent: api.AgentRecord{Version: "standin", StartedAt: api.InstantOf(time.Now())},
-			Live:  pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			Live:  pods.Hub, NodeStartUp: node,
+			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
 			History: history.New(history.Config{
 				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 			}),

@@ -69,7 +69,8 @@ func TestHostileNamesAndMessages(t *testing.T) {
 			must(t, tab.Go(link))
 			must(t,
 				tab.Await("the view",
-					`!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5`,
+					`(!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5)
+						&& (!document.querySelector('.node-view') || document.querySelector('.cause-bar i'))`,
 					soon))
 			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()),
 				document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)

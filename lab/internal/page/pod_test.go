@@ -69,7 +69,7 @@ func TestTermination(t *testing.T) {
 		termination.draw(undefined);
 		return [shown, termination.root.checkVisibility() ? 'shown' : '']; })()`)
 	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application",
-		"or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
+		"possibly kill, sandbox stop", "137 Error", "30.012 s", "running"} {
 		if !strings.Contains(reported[0], want) {
 			t.Errorf("the table must contain %q, got %q", want, reported[0])
 		}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// startUpRequests is a JavaScript expression for the number of the page's requests for the start-up of the node.
+const startUpRequests = `performance.getEntriesByType('resource')
+	.filter(({ name }) => name.endsWith('/api/v1/node/startup')).length`
+
+// TestNodeStartUp compares the start-up of the node with the API. The page must repeat its request only while the node
+// starts.
+func TestNodeStartUp(t *testing.T) {
+	s := standIn(t, "--pods=3", "--node-startup=8s")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/node"))
+	const panel = `[...document.querySelectorAll('.node-view .panel')].find((p) => p.checkVisibility() &&
+		p.querySelector('h2')?.textContent === 'Start-up of the node')`
+	must(t, tab.Await("the start-up in progress", panel+`?.innerText.includes('booted 28.0 s ago') && `+panel+
+		`.innerText.includes('in progress')`, soon))
+	must(t, tab.Await("the completed start-up", panel+`.innerText.includes('from boot to the first ready workload')`,
+		2*soon))
+	rows := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('tbody tr')].map((row) =>
+		[...row.cells].map((cell) => [...cell.children].map((c) => c.textContent).filter(Boolean)
+			.join(', ')).join(' | '))`)
+	want := []string{
+		"machine |  | 11.000 s | ±0.550 s | the machine",
+		"unattributed | possibly kubelet registration, runtime | 1.000 s | ±0.050 s | unknown (no evidence)",
+		"pull | kube-system/cilium-5xk2p | 9.000 s | ±0.450 s | the registry or its mirror",
+		"taint | node.cilium.io/agent-not-ready | 4.000 s | ±0.200 s | the taint's owner, Cilium",
+		"awaiting pod |  | 0.000 s | ±0.000 s | none (the node waited for a pod)",
+		"readiness probe | shop/web | 3.000 s | ±0.150 s | the application",
+	}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the rows are %q, want %q", rows, want)
+	}
+	bars := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('.cause-bar i')].map((i) =>
+		i.className + ' ' + Number(i.style.flexGrow).toFixed(2))`)
+	if want := []string{"c-machine 0.39", "c-unknown 0.04", "c-registry 0.32", "c-taint_owner 0.14",
+		"c-app 0.11"}; !slices.Equal(bars, want) {
+		t.Errorf("the bars are %q, want %q", bars, want)
+	}
+	notes := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('.gaps li')].map((li) => li.textContent)`)
+	if want := []string{"Reconstructed: the agent started after this start-up.",
+		"No evidence for kubelet_started"}; !slices.Equal(notes, want) {
+		t.Errorf("the notes are %q", notes)
+	}
+	requested := ask[int](t, tab, startUpRequests)
+	if requested < 2 || requested > 5 {
+		t.Errorf("the page requested the start-up %d times in 8 s, want 2 to 5 times", requested)
+	}
+	requireStartUpRequests(t, tab, requested)
+	ask[int](t, tab, `(location.hash = '#/quality', 0)`)
+	must(t, tab.Await("another view", `document.querySelector('.quality-view')`, soon))
+	ask[int](t, tab, `(location.hash = '#/node', 0)`)
+	must(t, tab.Await("one more request", fmt.Sprintf(`%s === %d`, startUpRequests, requested+1), soon))
+	requireStartUpRequests(t, tab, requested+1)
+	requireNoComplaints(t, tab)
+}
+
+// TestNodeStartUpOff checks that the page neither shows nor requests the start-up of the node if the agent does not
+// follow it.
+func TestNodeStartUpOff(t *testing.T) {
+	s := standIn(t, "--pods=3")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/node"))
+	must(t, tab.Await("the node", `document.querySelector('.node-view')?.innerText.includes('3 start-ups')`, soon))
+	must(t, tab.Await("the data sources", `performance.getEntriesByType('resource')
+		.some(({ name, responseEnd }) => name.endsWith('/api/v1/evidence') && responseEnd > 0)`, soon))
+	requireStartUpRequests(t, tab, 0)
+	if ask[bool](t, tab, `document.querySelector('.node-view').innerText.includes('Start-up of the node')`) {
+		t.Error("the page shows a start-up of the node")
+	}
+	requireNoComplaints(t, tab)
+}
+
+// requireStartUpRequests requires that the page sends no further request for the start-up of the node.
+func requireStartUpRequests(t *testing.T, tab *browser.Tab, want int) {
+	t.Helper()
+	time.Sleep(5 * time.Second) // longer than the interval between two requests
+	if got := ask[int](t, tab, startUpRequests); got != want {
+		t.Errorf("the page has requested the start-up of the node %d times, want %d", got, want)
+	}
+}
