@@ -1,7 +1,8 @@
 // Start-ups grouped by workload, and their pulls grouped by image. All functions are pure.
 
 import { compare } from './choice.js';
-import { age, byCause, pulled, starts } from './startup.js';
+import { age, byCause, countBy, pulled, starts } from './startup.js';
+import { spaced } from './words.js';
 
 export function workloadsOf(all, now) {
   const groups = new Map();
@@ -59,6 +60,17 @@ export function percentile(numbers, percent) { return [...numbers].sort((a, b) =
 function isMeasured(s) { return isComplete(s) && !(s.error >= s.total); }
 
 function isComplete(s) { return s.state === 'ready' || s.state === 'succeeded'; }
+
+// summaryOf summarizes start-ups as the command line does. `error` is the largest error bound of the three lengths, `causes` has the mean
+// of each cause, and `others` has the number of start-ups for each reason to exclude them.
+export function summaryOf(startUps) {
+  const measured = startUps.filter(isMeasured);
+  const at = (percent, sign = 0) => percentile(measured.map((s) => s.total + sign * s.error), percent);
+  return { measured: measured.length, p50: at(50), p90: at(90), slowest: most(measured, (s) => s.total),
+    error: Math.max(...[50, 90, 100].flatMap((percent) => [at(percent) - at(percent, -1), at(percent, 1) - at(percent)])),
+    causes: byCause(measured.flatMap((s) => s.causes)).map(({ cause, seconds }) => ({ cause, seconds: seconds / measured.length })),
+    others: countBy(startUps.filter((s) => !isMeasured(s)).map((s) => isComplete(s) ? 'of unknown length' : spaced(s.state))) };
+}
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }
 

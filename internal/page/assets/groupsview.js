@@ -1,10 +1,11 @@
 // The views of workloads and of images: a row for each group, with links to the group's start-ups.
 
 import { ofPod, ofView } from './address.js';
+import { CauseBar } from './causebar.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
-import { element, number, rows, table, write } from './dom.js';
+import { element, mark, number, rows, table, write } from './dom.js';
 import { Filters } from './filters.js';
-import { imagesOf, sorted, workloadsOf } from './groups.js';
+import { imagesOf, sorted, summaryOf, workloadsOf } from './groups.js';
 import { explainWorkload, shareButtons } from './share.js';
 import { mostCauses } from './startup.js';
 import { brief, bytes, count } from './text.js';
@@ -20,7 +21,7 @@ const workloads = {
   startUps: (c) => c,
   columns: [['Workload', 'name', (g, list) => ({ text: g.name, link: list({ owner: g.key }) })], ['Namespace', '', (g) => g.of], ['#Start-ups', 'count', (g) => number(g.count)],
     ['#Starting', 'going', (g) => number(g.going || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
-    ['#P50', 'p50', (g) => number(brief(g.p50))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, spaced)]],
+    ['#P50', 'p50', (g) => number(brief(g.p50), { link: ofView('workloads', { owner: g.key }) })], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, spaced)]],
   facts: 'P50 covers pods that became ready or succeeded. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
@@ -42,6 +43,7 @@ export class GroupsView extends View {
   #stale = true; // start-ups changed after the last drawing
   #order = element('select', { ariaLabel: 'Order', onchange: () => this.#choose({ sort: this.#order.value }) });
   #filters;
+  #workload = new Workload();
   #body = element('tbody');
   #more = element('p', 'facts');
 
@@ -53,7 +55,7 @@ export class GroupsView extends View {
     this.#kind = view === 'images' ? images : workloads;
     this.#filters = new Filters((change) => this.#choose(change), 'Search ' + view);
     this.#order.append(...this.#kind.columns.filter(([, order]) => order).map(([head, order]) => new Option('by ' + head.replace('#', '').toLowerCase(), order)));
-    this.compose([this.#filters.search, this.#order, this.#filters.root],
+    this.compose([this.#filters.search, this.#order, this.#filters.root], this.#workload.root,
       element('div', 'panel', table(this.#kind.columns.map(([head]) => head), this.#body), this.#more), element('p', 'facts', this.#kind.facts));
     known.listen((change) => { if (change.kind !== 'pulls') this.#stale = true; if (change.whole) this.tick(); });
   }
@@ -75,6 +77,7 @@ export class GroupsView extends View {
     this.#order.value = order;
     const groups = sorted(this.#kind.group(all, c, now), order);
     this.#stale = false;
+    this.#workload.draw(this.#view === 'workloads' && c.owner ? groups[0] : null);
     write(this.verdict, groups.length > 0 ? verdict(groups, this.#view) : this.known.listed ? 'Nothing matches.' : 'Loading …');
     const list = (more) => ofView('startups', { ...filtersOf(this.#kind.startUps(c)), ...more });
     rows(this.#body, groups.slice(0, MOST).map((g) => this.#kind.columns.map(([, , cell]) => cell(g, list))));
@@ -90,4 +93,29 @@ export class GroupsView extends View {
 function verdict(groups, view) {
   const top = sorted([...groups], 'slowest')[0];
   return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest ' + (top.grows ? 'has taken ' : 'took ') + brief(top.slowest) + (top.grows ? ' so far: ' : ': ') + (top.subject ?? top.name) + '.' : '');
+}
+
+// The summary of one workload: the number of start-ups, their lengths, the mean by cause, and the slowest start-up.
+class Workload {
+  #name = element('h2');
+  #lengths = element('span');
+  #slowest = element('a');
+  #error = element('span');
+  #others = element('p', 'facts');
+  #causes = new CauseBar();
+  root = element('div', 'panel', this.#name, element('p', '', this.#lengths, this.#slowest, this.#error), this.#others, this.#causes.root);
+
+  // The method `draw` shows nothing without a group of start-ups.
+  draw(group) {
+    this.root.hidden = !group;
+    if (!group) return;
+    const { measured, p50, p90, slowest, error, causes, others } = summaryOf(group.members);
+    write(this.#name, group.of + '/' + group.name);
+    write(this.#lengths, slowest ? count(measured, 'start-up', 'start-ups') + ', p50 ' + brief(p50) + ', p90 ' + brief(p90) + ', slowest ' : 'No completed start-up has a known length.');
+    write(this.#slowest, slowest ? brief(slowest.total) + ' (' + slowest.shownName + ')' : '');
+    if (slowest) mark(this.#slowest, 'href', ofPod(slowest.namespace, slowest.name, slowest.uid));
+    write(this.#error, slowest ? '; ±' + brief(error) : '');
+    write(this.#others, (slowest ? 'The bar shows the mean. ' : '') + (others.length > 0 ? 'Not included: ' + others.map(([why, n]) => n + ' ' + why).join(', ') + '.' : ''));
+    this.#causes.draw(causes);
+  }
 }

@@ -119,7 +119,7 @@ func TestEveryWidth(t *testing.T) {
 		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
 		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
 		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/quality", "#/workloads", "#/images",
-			"#/node", "#/pods/shop/web-0", comparisonOf(t, pod),
+			"#/node", "#/workloads?owner=shop/StatefulSet/web", "#/pods/shop/web-0", comparisonOf(t, pod),
 			"#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
 			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
 			time.Sleep(150 * time.Millisecond)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"testing"
 
@@ -40,6 +41,8 @@ const findAttacks = `(() => {
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
 	tab := open(t, wide)
+	const script = "<script>window.attacked=1</script>" // in the owner of a pod in the namespace hostile-1
+
 	var links []string // links of all rows; on a phone, the page shows fewer rows at the same time
 	for i, look := range []browser.Look{wide, narrow} {
 		name := []string{"desk", "phone"}[i]
@@ -59,7 +62,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 			`document.querySelector('#alert').innerText.includes('cri is down')`, soon))
 		for _, link := range slices.Concat(links, []string{"#/pulls", "#/registries", "#/quality", "#/workloads",
 			"#/images",
-			"#/node", comparisonOf(t, links[0]),
+			"#/node", "#/workloads?owner=" + url.QueryEscape("hostile-1/"+script+"/"+script), comparisonOf(t, links[0]),
 			comparisonOf(t, links[5]),
 			"#/?owner=%3Cimg%20src=x%20onerror=alert(1)%3E&registry=%E2%80%AEx&image=x%00&a=a%2Fb%2F%1B[2J"}) {
 			must(t, tab.Go("http://"+s.address+"/#/"))

@@ -86,9 +86,10 @@ func TestPercentiles(t *testing.T) {
 		const s = (total, state) => ({ workload: 'w', total, state, error: 0, seenAt: 0, causes: [] });
 		const [group] = workloadsOf([s(2.7, 'ready'), s(9.8, 'succeeded'), s(60, 'failed'), s(0.1, 'deleted'),
 			s(3600, 'given_up'), s(1, 'starting')], 0);
-		return [[], [5], [9.8, 2.7], [3, 1, 2], [4, 10, 2, 3]].map((numbers) => percentile(numbers, 50)).concat(group.p50)
+		return [[], [5], [9.8, 2.7], [3, 1, 2], [4, 10, 2, 3]].map((numbers) => percentile(numbers, 50))
+			.concat(group.p50, [9, 10, 11].map((n) => percentile(Array.from({ length: n }, (_, i) => i + 1), 90)))
 			.map(String); })()`)
-	if want := []string{"undefined", "5", "2.7", "2", "3", "2.7"}; !slices.Equal(got, want) {
+	if want := []string{"undefined", "5", "2.7", "2", "3", "2.7", "9", "9", "10"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -32,6 +32,8 @@ func (p *pageRun) pictures(context.Context) error {
 			h.textContent === 'What would help' && h.checkVisibility())`, phone},
 		{"registries", "#/registries", `document.querySelector('.registry')`, desk},
 		{"workloads", "#/workloads", `document.querySelector('tbody tr')`, desk},
+		{"workload", "#/workloads?owner=" + p.bench.Namespace + "/Deployment/shop",
+			`document.querySelector('.workloads-view .cause-bar i')`, desk},
 		{"images", "#/images", `document.querySelector('tbody tr')`, dark(desk)},
 		{"node", "#/node", `document.querySelector('tbody tr')`, desk},
 		{"compare", p.comparison, `document.querySelector('.bars i')`, desk},
