@@ -1,5 +1,4 @@
-// The start-ups that a view shows, and their order. The page's address contains the choice of start-ups and their order. All functions are
-// pure.
+// The start-ups that a view shows, and their order. Both are in the page's address. All functions are pure.
 
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
@@ -55,9 +54,8 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// The function `choose` returns two sorted lists: start-ups in progress, and completed start-ups. The function also counts the start-ups of
-// each state that match all filters except the filter for the state. The key `''` has the count for all states. By default, start-ups in
-// progress are sorted by age, because this order does not change over time.
+// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
+// start-ups that match all other filters. By default, start-ups in progress are sorted by age, because this order does not change.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

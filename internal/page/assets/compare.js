@@ -28,9 +28,8 @@ export function compareCharts(a, b) {
 
 function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
-// placesOf returns the container and the attempt of each row. If the two start-ups have no container name in common, placesOf uses numbers
-// instead of names. The numbers follow the order in which the containers of a start-up first occur in its rows. The comparison then pairs
-// the containers that have the same number.
+// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, placesOf numbers the
+// containers of each start-up in the order of their first row. The comparison pairs containers with the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

@@ -54,7 +54,7 @@ export class Feed {
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // The event `gone` replaces earlier events of the pod, which can include the end of its start-up.
+      // `gone` replaces earlier events of the pod, for example the end of its start-up.
       if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
     on('pulls', ({ items }) => this.#known.pulling(items));

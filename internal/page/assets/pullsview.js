@@ -14,7 +14,7 @@ import { View } from './view.js';
 const MOST_LANES = 8;
 const ALL = 'api/v1/pulls?limit=100';
 const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls, so it requests all pulls
-const LIVE = 'queued or pulling'; // the state of a pull if no source reports whether the pull waits or runs
+const LIVE = 'queued or pulling'; // the state of a pull if no source reports whether it waits or runs
 const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
 export class PullsView extends View {

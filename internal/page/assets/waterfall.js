@@ -186,7 +186,7 @@ function nameOf(r) {
   }
 }
 
-// The phase `unpack` contains only the unpacking that happens after the download.
+// The phase `unpack` contains only the unpacking after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';

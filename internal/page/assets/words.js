@@ -47,7 +47,7 @@ export function spaced(word) { return visible(word).replaceAll('_', ' '); }
 
 export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }
 
-// milestoneText counts attempts from 1. Records count attempts from 0.
+// milestoneText counts attempts from 1, and records from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
 // gainText describes the predicted effect of a change. If the new length can be the old length, gainText describes the saved time instead.
