@@ -58,9 +58,11 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		c.saved[at] = gain // the next container waits for the probe
 		return c, true
 	}
-	if readiness, known := container.probes[timeline.ProbeReadiness]; known && kind == timeline.ProbeStartup {
-		between := betweenProbes(readiness) // the first readiness probe can also be earlier or later
-		gain = gain.plus(interval{-between, between})
+	for other, probe := range container.probes {
+		if other != kind { // the wait for the other probe also changes by chance
+			longest := relist + untilPassed(probe)
+			gain = gain.plus(interval{-longest, longest})
+		}
 	}
 	c.wait[container.name] = gain
 	return c, container.name == s.last
@@ -120,9 +122,15 @@ func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Tim
 func firstProbes(c *container) time.Duration {
 	longest := relist
 	for _, probe := range c.probes {
-		longest += betweenProbes(probe) * time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
+		longest += untilPassed(probe)
 	}
 	return longest
+}
+
+// untilPassed returns the longest time from the end of the kubelet's work until a container passes a probe, if each
+// probe succeeds.
+func untilPassed(p api.ProbeRecord) time.Duration {
+	return betweenProbes(p) * time.Duration(min(max(p.SuccessThreshold, 1), maxContainers))
 }
 
 // unprobed reports whether a container certainly has no startup probe and no readiness probe.

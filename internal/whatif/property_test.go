@@ -28,7 +28,7 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 		record := before.record(pod, random)
 		for _, p := range Predict(record) {
 			after := changed(pod, p.Change, p.Container, random)
-			if p.Change == api.WhatIfNoCrash || p.Change == api.WhatIfReadiness {
+			if p.Change == api.WhatIfNoCrash || p.Change == api.WhatIfReadiness || p.Change == api.WhatIfStartup {
 				keepWaits(after, before.steps) // what came before the change takes as long as before
 			}
 			predicted[p.Change]++
@@ -49,7 +49,7 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 		}
 	}
 	for _, change := range []api.WhatIf{api.WhatIfImages, api.WhatIfParallelPulls, api.WhatIfVolumes,
-		api.WhatIfConfig, api.WhatIfNoCrash, api.WhatIfSidecar, api.WhatIfReadiness} {
+		api.WhatIfConfig, api.WhatIfNoCrash, api.WhatIfSidecar, api.WhatIfReadiness, api.WhatIfStartup} {
 		n := predicted[change]
 		t.Logf("%s: %d predictions, mean width %s", change, n, width[change]/time.Duration(max(n, 1)))
 		if n < 200 {
@@ -105,6 +105,8 @@ func changed(pod simulatedPod, change api.WhatIf, container string, random *rand
 			c.kind = timeline.KindSidecar
 		case api.WhatIfReadiness:
 			c.period = time.Second
+		case api.WhatIfStartup:
+			c.startup = time.Second
 		}
 	}
 	return pod
@@ -148,6 +150,11 @@ func randomPod(random *rand.Rand) simulatedPod {
 			if chance(6) && mains == 1 {
 				c.crashes, c.fails = 1+random.IntN(3), between(random, 50*ms, 5*time.Second)
 			}
+		}
+		if kind != timeline.KindInit && chance(4) {
+			c.startup = time.Duration(1+random.IntN(12)) * time.Second
+			c.startable = between(random, 0, 20*time.Second)
+			c.startupDelay = time.Duration(max(random.IntN(20)-10, 0)) * time.Second
 		}
 		if chance(3) {
 			for range 1 + random.IntN(3) {
@@ -215,6 +222,11 @@ func (s *simulation) record(pod simulatedPod, random *rand.Rand) api.Record {
 			r.Probes = append(r.Probes, api.ProbeRecord{Container: c.name, Kind: timeline.ProbeReadiness,
 				InitialDelay: api.Seconds(c.delay), Period: api.Seconds(c.period), Timeout: api.Seconds(c.timeout),
 				SuccessThreshold: c.successes})
+		}
+		if c.startup > 0 {
+			r.Probes = append(r.Probes, api.ProbeRecord{Container: c.name, Kind: timeline.ProbeStartup,
+				InitialDelay: api.Seconds(c.startupDelay), Period: api.Seconds(c.startup),
+				Timeout: api.Seconds(c.timeout), SuccessThreshold: 1})
 		}
 	}
 	if pod.gateAt == 0 {

@@ -25,6 +25,9 @@ type simulatedContainer struct {
 	crashes          int           // runs that fail before the run that succeeds
 	fails            time.Duration // length of a failed run
 	period, timeout  time.Duration // of the readiness probe; no probe if the period is 0
+	startup          time.Duration // period of the startup probe; no probe if the period is 0
+	startable        time.Duration // from the start until the container is able to pass its startup probe
+	startupDelay     time.Duration // initialDelaySeconds of the startup probe
 	delay            time.Duration
 	successes        int
 	configuredAt     time.Duration // when the missing ConfigMap appears, since the creation of the pod
@@ -50,22 +53,24 @@ type step struct {
 
 // simulation is one run of a pod.
 type simulation struct {
-	random  *rand.Rand
-	varied  bool // the steps take up to 10 % more or less time
-	offset  time.Duration
-	shared  bool // parallel pulls share the download rate
-	now     time.Duration
-	steps   []step
-	running map[string][]time.Duration // starts of each container's runs
-	ready   map[string]time.Duration
-	last    string // the container that is ready last
-	total   time.Duration
+	random    *rand.Rand
+	varied    bool // the steps take up to 10 % more or less time
+	offset    time.Duration
+	shared    bool // parallel pulls share the download rate
+	now       time.Duration
+	steps     []step
+	running   map[string][]time.Duration // starts of each container's runs
+	ready     map[string]time.Duration
+	startedAt map[string]time.Duration // of main containers with a startup probe
+	last      string                   // the container that is ready last
+	total     time.Duration
 }
 
 // simulate starts the pod.
 func simulate(pod simulatedPod, random *rand.Rand, varied, shared bool) *simulation {
 	s := &simulation{random: random, varied: varied, shared: shared, running: map[string][]time.Duration{},
-		ready: map[string]time.Duration{}, offset: time.Duration(random.Int64N(int64(time.Second)))}
+		ready: map[string]time.Duration{}, startedAt: map[string]time.Duration{},
+		offset: time.Duration(random.Int64N(int64(time.Second)))}
 	s.step(timeline.PhaseScheduling, "", 0, s.vary(pod.sched))
 	s.step(timeline.PhaseVolumes, "", 0, s.vary(pod.volumes))
 	s.step(timeline.PhaseNetwork, "", 0, s.vary(pod.network))
@@ -80,6 +85,14 @@ func simulate(pod simulatedPod, random *rand.Rand, varied, shared bool) *simulat
 			s.step(timeline.PhaseInitRun, c.name, 0, s.vary(c.run))
 			s.awaitList(pod.containers[i+1].name)
 		case timeline.KindSidecar:
+			if c.startup > 0 { // the next container waits for the probe
+				started := s.started(c)
+				s.step(timeline.PhaseStartupProbe, c.name, 0, started-s.now)
+				s.ready[c.name] = s.now
+				s.step(timeline.PhaseKubeletSync, pod.containers[i+1].name, 0,
+					time.Duration(s.random.Int64N(int64(100*time.Millisecond))))
+				continue
+			}
 			s.ready[c.name] = s.nextList(s.now)
 			s.awaitList(pod.containers[i+1].name)
 		default:
@@ -198,6 +211,10 @@ func (s *simulation) awaitList(next string) {
 func (s *simulation) probe(c *simulatedContainer) {
 	began := s.running[c.name][len(s.running[c.name])-1]
 	at := s.nextList(s.now)
+	if c.startup > 0 {
+		at = s.started(c)
+		s.startedAt[c.name] = at
+	}
 	if c.period == 0 {
 		s.ready[c.name] = at
 		return
@@ -226,6 +243,18 @@ func (s *simulation) probe(c *simulatedContainer) {
 	}
 }
 
+// started returns the time at which the startup probe succeeds. The kubelet's worker of the probe ticks since an
+// arbitrary time, and skips the ticks before the status of the pod shows the container.
+func (s *simulation) started(c *simulatedContainer) time.Duration {
+	began := s.running[c.name][len(s.running[c.name])-1]
+	able, at := began+s.vary(c.startable), s.nextList(s.now)
+	at += time.Duration(s.random.Int64N(int64(c.startup)))
+	for at < able || at < began+c.startupDelay {
+		at = max(at+c.startup, at+time.Duration(s.random.Int64N(int64(c.timeout))))
+	}
+	return at
+}
+
 // finish adds the phases until the last container is ready.
 func (s *simulation) finish(pod simulatedPod) {
 	probed := map[string]bool{}
@@ -243,10 +272,24 @@ func (s *simulation) finish(pod simulatedPod) {
 		if probed[s.last] {
 			phase = timeline.PhaseReadinessProbe
 		}
-		s.step(phase, s.last, 0, end-s.now)
+		if started, probed := s.startedAt[s.last]; probed && started > s.now {
+			s.step(timeline.PhaseStartupProbe, s.last, 0, min(started, end)-s.now)
+		}
+		if end > s.now || probedStartup(pod, s.last) == 0 {
+			s.step(phase, s.last, 0, end-s.now)
+		}
 	}
 	if pod.gateAt > 0 {
 		s.step(timeline.PhaseReadinessGates, "", 0, max(pod.gateAt-s.now, 0))
 	}
 	s.total = s.now
+}
+
+func probedStartup(pod simulatedPod, name string) time.Duration {
+	for _, c := range pod.containers {
+		if c.name == name {
+			return c.startup
+		}
+	}
+	return 0
 }
