@@ -105,12 +105,12 @@ func test(first, second []interval, comparisons int) tested {
 	}
 	sign := cmp.Compare(difference, 0)
 	p, shift := RankTest(each(first, estimate), each(second, estimate))
-	worst, worstShift := RankTest(each(first, high), each(second, low))
-	if sign < 0 {
-		worst, worstShift = RankTest(each(first, low), each(second, high))
-	}
-	if worstShift != sign {
-		worst = 1
+	worst := 1.0
+	switch {
+	case sign > 0:
+		worst = leastFavorable(each(first, high), each(second, low))
+	case sign < 0:
+		worst = leastFavorable(each(second, high), each(first, low))
 	}
 	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
 	t.p, t.pWithErrors = corrected(p), corrected(worst)

@@ -106,3 +106,40 @@ func TestNoiseIsRarelyADifference(t *testing.T) {
 		t.Errorf("%d of %d comparisons of the same distribution are more than noise", wrong, rounds)
 	}
 }
+
+// TestStatementsHoldForAllAllowedDurations draws groups with error bounds and equal durations. If the verdict is MoreThanNoise,
+// every allowed choice of true durations must pass the rank test.
+func TestStatementsHoldForAllAllowedDurations(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 9))
+	claims := 0
+	for round := range 8000 {
+		var lists [2][]interval
+		for g := range lists {
+			for range 3 + random.IntN(4) {
+				at := time.Duration(1+random.IntN(6)+g*random.IntN(7)) * time.Second
+				err := time.Duration(1+random.IntN(3)) * time.Second / 2
+				lists[g] = append(lists[g], interval{at, max(at-err, 0), at + err})
+			}
+		}
+		got := test(lists[0], lists[1], 1)
+		if got.verdict != MoreThanNoise {
+			continue
+		}
+		claims++
+		for range 30 {
+			var truth [2][]time.Duration
+			for g := range lists {
+				for _, i := range lists[g] {
+					truth[g] = append(truth[g], i.low+time.Duration(random.Int64N(int64(i.high-i.low))))
+				}
+			}
+			if p, _ := RankTest(truth[0], truth[1]); p >= noise {
+				t.Fatalf("round %d: %v has p %v with errors, but the truth %v has p %v", round, lists,
+					got.pWithErrors, truth, p)
+			}
+		}
+	}
+	if claims < 100 {
+		t.Errorf("only %d statements", claims)
+	}
+}

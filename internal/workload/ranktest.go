@@ -21,10 +21,44 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 		return 1, 0
 	}
 	ranks, ties := doubledRanks(a, b)
-	small, sign := len(a), -1
-	if len(b) < len(a) {
-		small, sign = len(b), 1
-		ranks = slices.Concat(ranks[len(a):], ranks[:len(a)])
+	return rankSum(ranks, ties, len(a))
+}
+
+// leastFavorable is RankTest for durations that are the ends of intervals, where each value of the group "upper" is at
+// its lower end and each value of the group "lower" at its upper end. Durations that differ slightly from equal values
+// are also possible, so p is the larger one of two values: with the mean of equal ranks, and with the least favorable
+// order of equal values. If group upper does not have the higher ranks, p is 1.
+func leastFavorable(lower, upper []time.Duration) float64 {
+	ranks, ties := doubledRanks(lower, upper)
+	p, shift := rankSum(ranks, ties, len(lower))
+	if shift <= 0 {
+		return 1
+	}
+	if ties == 0 {
+		return p
+	}
+	values := slices.Concat(lower, upper)
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = len(order) - 1 - i // group upper first, so that a stable sort gives it the lower ranks
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	for position, i := range order {
+		ranks[i] = 2 * (position + 1)
+	}
+	untied, shift := rankSum(ranks, 0, len(lower))
+	if shift <= 0 {
+		return 1
+	}
+	return max(p, untied)
+}
+
+// rankSum returns the results of RankTest for doubled ranks. The first a ranks belong to group a.
+func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
+	small, sign := a, -1
+	if b := len(ranks) - a; b < a {
+		small, sign = b, 1
+		ranks = slices.Concat(ranks[a:], ranks[:a])
 	}
 	n, sum := len(ranks), 0
 	for _, rank := range ranks[:small] {
