@@ -13,7 +13,9 @@ type Images struct {
 	Present *Durations `json:"present,omitempty"` // start-ups on nodes that had all images; nil without such start-ups
 	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil without such start-ups
 	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
-	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty.
+	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If each
+	// revision has start-ups in only one group, Difference is nil.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
@@ -21,12 +23,28 @@ type Images struct {
 type Node struct {
 	Name      string    `json:"node"`
 	Durations Durations `json:"durations"`
-	Others    Durations `json:"others"` // start-ups on all other nodes
+	Others    Durations `json:"others"` // start-ups of the same revisions on all other nodes
 	// Difference compares this node with all other nodes.
 	Difference Difference `json:"difference"`
 }
 
-func splitByImage(samples []*sample) Images {
+// sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
+// that runs only on some nodes would look like slow nodes.
+func sameRevisions(first, second []*sample) (a, b []*sample) {
+	revisions := func(samples []*sample) map[string]bool {
+		found := map[string]bool{}
+		for _, s := range samples {
+			found[s.record.Revision] = true
+		}
+		return found
+	}
+	keep := func(samples []*sample, also map[string]bool) []*sample {
+		return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return !also[s.record.Revision] })
+	}
+	return keep(first, revisions(second)), keep(second, revisions(first))
+}
+
+func splitByImage(samples []*sample, mixed bool) Images {
 	var images Images
 	groups := map[imageState][]*sample{}
 	for _, s := range samples {
@@ -34,29 +52,53 @@ func splitByImage(samples []*sample) Images {
 	}
 	present, pulled := groups[imagePresent], groups[imagePulled]
 	images.Unknown = len(groups[imageUnknown])
+	both := len(present) > 0 && len(pulled) > 0
+	if both && !mixed {
+		a, b := sameRevisions(present, pulled)
+		if both = len(a) > 0; both {
+			present, pulled = a, b
+		}
+	}
 	if len(present) > 0 {
 		images.Present = new(durationsOf(present))
 	}
 	if len(pulled) > 0 {
 		images.Pulled = new(durationsOf(pulled))
 	}
-	if len(present) > 0 && len(pulled) > 0 {
+	if both {
 		images.Difference = new(compare(present, pulled, 1))
 	}
 	return images
 }
 
-// splitByNode compares each node with the other nodes. splitByNode requires at least MinStartUps start-ups on the node,
-// and also on the other nodes together. splitByNode corrects each rank test for the number of nodes with enough
-// start-ups (Bonferroni's method), because one of many nodes can differ by chance.
-func splitByNode(samples []*sample) []Node {
-	on := map[string][]*sample{}
+// splitByNode compares each node with the other nodes. Unless revisions can be mixed, splitByNode uses only revisions
+// with start-ups on the node and on other nodes. splitByNode requires at least MinStartUps start-ups on the node, and
+// also on the other nodes together. splitByNode corrects each rank test for the number of nodes with enough start-ups
+// (Bonferroni's method), because one of many nodes can differ by chance.
+func splitByNode(samples []*sample, mixed bool) []Node {
+	split := func(name string) (here, elsewhere []*sample) {
+		for _, s := range samples {
+			if s.record.Node == name {
+				here = append(here, s)
+			} else {
+				elsewhere = append(elsewhere, s)
+			}
+		}
+		if mixed {
+			return here, elsewhere
+		}
+		return sameRevisions(here, elsewhere)
+	}
+	count := map[string]int{}
 	for _, s := range samples {
-		on[s.record.Node] = append(on[s.record.Node], s)
+		count[s.record.Node]++
 	}
 	nodes := []Node{}
-	for name, here := range on {
-		if len(here) >= MinStartUps && len(samples)-len(here) >= MinStartUps {
+	for name, n := range count {
+		if n < MinStartUps {
+			continue
+		}
+		if here, elsewhere := split(name); len(here) >= MinStartUps && len(elsewhere) >= MinStartUps {
 			nodes = append(nodes, Node{Name: name, Durations: durationsOf(here)})
 		}
 	}
@@ -66,10 +108,9 @@ func splitByNode(samples []*sample) []Node {
 	comparisons := len(nodes)
 	nodes = nodes[:min(len(nodes), maxNodes)]
 	for i := range nodes {
-		name := nodes[i].Name
-		elsewhere := slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Node == name })
+		here, elsewhere := split(nodes[i].Name)
 		nodes[i].Others = durationsOf(elsewhere)
-		nodes[i].Difference = compare(elsewhere, on[name], comparisons)
+		nodes[i].Difference = compare(elsewhere, here, comparisons)
 	}
 	return nodes
 }

@@ -107,8 +107,8 @@ func Summarize(records []api.Record, options Options) Summary {
 		s.Phases = phaseMeans(samples)
 		s.Causes = causeMeans(s.Phases)
 	}
-	s.Images = splitByImage(samples)
-	s.Nodes = splitByNode(samples)
+	s.Images = splitByImage(samples, options.NoRevisions)
+	s.Nodes = splitByNode(samples, options.NoRevisions)
 	if !options.NoRevisions {
 		s.Revisions = revisionsOf(all, samples, options.Numbers)
 		s.Comparison = compareRevisions(s.Revisions, samples, options.Compare)

@@ -270,6 +270,26 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestRevisionIsNoNode has an old revision on one node, and a slower new revision on another node. The slower revision
+// must not look like a slow node, and not like the effect of absent images.
+func TestRevisionIsNoNode(t *testing.T) {
+	old := several(8, invented{name: "old", node: "a", revision: "41", ready: 2, outcome: imagepull.OutcomePresent})
+	latest := several(8, invented{name: "new", node: "b", revision: "42", minute: 1, pull: 1, ready: 10,
+		outcome: imagepull.OutcomeDownloaded})
+	got := Summarize(join(old, latest), Options{})
+	for _, node := range got.Nodes {
+		if node.Difference.Verdict == MoreThanNoise {
+			t.Errorf("node %s: %+v", node.Name, node.Difference)
+		}
+	}
+	if d := got.Images.Difference; d != nil && d.Verdict == MoreThanNoise {
+		t.Errorf("images: %+v", d)
+	}
+	if got.Comparison == nil || got.Comparison.Difference.Verdict != MoreThanNoise {
+		t.Errorf("comparison: %+v", got.Comparison)
+	}
+}
+
 // TestImageSizeIsOmitted has pods whose images have different sizes, or an unknown size.
 func TestImageSizeIsOmitted(t *testing.T) {
 	like := invented{revision: "a", ready: 1, outcome: imagepull.OutcomePresent, size: 10}
