@@ -16,7 +16,7 @@ const leastSeconds = 1e-6
 // equal. A workload that needs less than the expected time for a cause does not reduce the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
-	byWorkload map[string]*loss
+	byWorkload map[string]*loss // all workloads that the report compares
 }
 
 // loss contains the lost seconds of one cause or one workload.
@@ -133,10 +133,28 @@ func (l losses) causeRows(f *Fleet) []Row {
 	return rows
 }
 
-func (f *Fleet) causeNote() string {
+// tooFew is the note of a section without a comparison.
+const tooFew = "too few successful start-ups for a comparison"
+
+func (l losses) causeNote(f *Fleet) string {
+	if len(f.cells) > 1 && len(l.byWorkload) == 0 {
+		return tooFew
+	}
 	return noteOf(len(f.cells) < 2, "a single workload on a single node has nothing to compare with",
 		"no start-ups take more time than the others")
 }
+
+func (l losses) workloadNote(f *Fleet) string {
+	compared := func(name string) bool { return f.compares(f.workloads[name]) }
+	if len(f.workloads) > 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(l.byWorkload)), compared) {
+		return tooFew
+	}
+	return noteOf(len(f.workloads) < 2, "a single workload has no other workloads to compare with",
+		"no workload takes more time per start-up than the other workloads")
+}
+
+// compares reports whether the other workloads have enough start-ups for a comparison with a workload.
+func (f *Fleet) compares(s *sum) bool { return f.all.successes()-s.successes() >= leastOthers }
 
 func (l losses) workloadRows(f *Fleet) []Row {
 	var rows []Row
@@ -144,7 +162,7 @@ func (l losses) workloadRows(f *Fleet) []Row {
 		s := f.workloads[name]
 		row := Row{Name: name, Lost: fromSeconds(lost.seconds), Seconds: fromSeconds(s.seconds), StartUps: s.startUps,
 			Failures: s.failures, InProgress: s.inProgress}
-		if s.other || f.all.successes()-s.successes() < leastOthers || row.Lost.Duration() < leastLost {
+		if s.other || !f.compares(s) || row.Lost.Duration() < leastLost {
 			continue
 		}
 		if lost.base > 0 {

@@ -109,15 +109,11 @@ func (f *Fleet) Report(rows int) Report {
 	for _, row := range causes {
 		r.Lost += row.Lost
 	}
-	r.Causes = section(causes, rows, f.causeNote())
+	r.Causes = section(causes, rows, losses.causeNote(f))
 	r.Nodes = f.nodeSection(rows)
 	r.Registries = f.registrySection(rows)
-	r.Images = section(f.imageRows(), rows, noteOf(len(f.images) < 2, "a single image has no other images to "+
-		"compare with",
-		"no image takes more time per pull than the other images"))
-	r.Workloads = section(losses.workloadRows(f), rows, noteOf(len(f.workloads) < 2,
-		"a single workload has no other workloads to compare with",
-		"no workload takes more time per start-up than the other workloads"))
+	r.Images = section(f.imageRows(), rows, f.imageNote())
+	r.Workloads = section(losses.workloadRows(f), rows, losses.workloadNote(f))
 	if f.all.count() == 0 {
 		r.Causes.Note, r.Workloads.Note = noStartUps, noStartUps
 	}

@@ -209,11 +209,11 @@ func TestNoComparison(t *testing.T) {
 			"a single image has no other images to compare with",
 			"a single workload has no other workloads to compare with"}},
 		"too few": {append(several(4, one), several(4, other)...), [5]string{
-			"no start-ups take more time than the others",
+			"too few successful start-ups for a comparison",
 			"only one agent answered, so there is no other node to compare with",
 			"too few other pulls with known bytes to compare with",
-			"no image takes more time per pull than the other images",
-			"no workload takes more time per start-up than the other workloads"}},
+			"too few pulls for a comparison",
+			"too few successful start-ups for a comparison"}},
 	} {
 		r := reportOf(orders(), test.starts)
 		for i, part := range r.Parts() {
@@ -221,6 +221,27 @@ func TestNoComparison(t *testing.T) {
 				t.Errorf("%s: %s: %q, note %q, want %q", name, part.Heading, part.text(), part.Note, test.notes[i])
 			}
 		}
+	}
+}
+
+// TestTooFewStartUps has three start-ups. One of them is much slower, but three start-ups are too few for a comparison.
+// The report must not state that no start-up is slower.
+func TestTooFewStartUps(t *testing.T) {
+	f := NewFleet(noon.Add(-24*time.Hour), noon)
+	for node, pull := range map[string]int{"a": 10, "b": 10, "c": 300} {
+		sums := tally.NewSums(node)
+		sums.Add(start{node: node, owner: "on-" + node, pull: pull, registry: "r.example", image: "r.example/" + node,
+			size: 10}.record())
+		f.Add(node, sums.Record())
+	}
+	r := f.Report(5)
+	for _, section := range []Section{r.Causes, r.Images, r.Workloads} {
+		if len(section.Rows) > 0 || !strings.HasPrefix(section.Note, "too few") {
+			t.Errorf("%+v", section)
+		}
+	}
+	if strings.Contains(r.Summary, "lost") {
+		t.Error(r.Summary)
 	}
 }
 

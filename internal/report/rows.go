@@ -96,6 +96,15 @@ func (f *Fleet) imageRows() []Row {
 	return rows
 }
 
+func (f *Fleet) imageNote() string {
+	compared := func(i *imageSum) bool { return i.Pulls > 0 && f.pulls.Pulls-i.Pulls >= leastOthers }
+	if len(f.images) > 1 && !slices.ContainsFunc(slices.Collect(maps.Values(f.images)), compared) {
+		return "too few pulls for a comparison"
+	}
+	return noteOf(len(f.images) < 2, "a single image has no other images to compare with",
+		"no image takes more time per pull than the other images")
+}
+
 // compare sets the factor and the lost time of a row. If the row is faster than the others, the lost time is 0.
 func (r *Row) compare(observed, expected float64) {
 	if expected > 0 {
