@@ -75,7 +75,9 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
 	}
-	if sums.Since.After(f.since) {
+	// An agent whose clock is ahead can round the beginning to the next full hour.
+	if late := sums.Since.Sub(f.since); late >= time.Hour ||
+		late > 0 && !sums.Since.Equal(sums.Since.UTC().Truncate(time.Hour)) {
 		f.late++
 	}
 	entry(f.nodes, node) // a node without start-ups is part of the fleet
