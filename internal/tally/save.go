@@ -37,7 +37,7 @@ type savedHour struct {
 func (t *Tally) Encode() ([]byte, error) {
 	content := saved{Format: format, Node: t.config.Node, Hours: []savedHour{}}
 	t.mu.Lock()
-	content.Began = api.InstantOf(t.began)
+	content.Began = api.InstantOf(t.beganAt(t.config.Now()))
 	for _, h := range t.hours {
 		record := h.sums.Record()
 		content.Hours = append(content.Hours, savedHour{api.InstantOf(h.start), *record.Totals, record.Items})

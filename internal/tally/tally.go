@@ -98,13 +98,26 @@ func (t *Tally) hourAt(at, now time.Time) int {
 
 func oldest(now time.Time) time.Time { return now.UTC().Add(-Kept).Truncate(time.Hour) }
 
-// forget removes the hours that are too old.
+// forget removes the hours that are too old. If somebody set the clock back, forget moves the sums of later hours to
+// the current hour.
 func (t *Tally) forget(now time.Time) {
+	for n := len(t.hours); n > 0 && t.hours[n-1].start.After(now); n = len(t.hours) {
+		later := t.hours[n-1].sums
+		t.hours[n-1] = hour{}
+		t.hours = t.hours[:n-1]
+		i := t.hourAt(now, now)
+		t.limit(i)
+		t.hours[i].sums.Merge(later)
+	}
 	for len(t.hours) > 0 && t.hours[0].start.Before(oldest(now)) {
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]
 	}
 }
+
+// beganAt returns the time from which the sums are complete, on the current clock. If somebody set the clock since this
+// agent started, now.Sub still returns the true time since the start, because both times have a monotonic reading.
+func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
 // limit allows the sums of one hour to use the memory that the other hours do not use.
 func (t *Tally) limit(i int) {
@@ -147,20 +160,21 @@ func (t *Tally) Bytes() int {
 // Report returns the sums of the start-ups in progress and of all hours that end after the time in the argument
 // "since". If since is zero, Report returns all sums.
 func (t *Tally) Report(since time.Time, inProgress []api.Record) api.ReportRecord {
+	sums := NewSums(t.config.Node)
+	t.mu.Lock()
 	now := t.config.Now()
+	t.forget(now)
 	from := oldest(now)
 	if first := since.UTC().Truncate(time.Hour); first.After(from) {
 		from = first
 	}
-	sums := NewSums(t.config.Node)
-	t.mu.Lock()
 	for _, h := range t.hours {
 		if !h.start.Before(from) {
 			sums.Merge(h.sums)
 		}
 	}
-	if t.began.After(from) {
-		from = t.began
+	if began := t.beganAt(now); began.After(from) {
+		from = began
 	}
 	t.mu.Unlock()
 	for _, record := range inProgress {

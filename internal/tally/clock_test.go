@@ -1,0 +1,30 @@
+package tally
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TestClockSetBack has a clock that is ahead by ten days, until somebody sets it back. The start-up from before the
+// change must not stay in the sums for ten days, and the sums must not begin in the future.
+func TestClockSetBack(t *testing.T) {
+	now := noon.Add(240 * time.Hour)
+	kept := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return now }})
+	kept.Add(startUp("web", -240*time.Hour, timeline.StateReady, 1, 0))
+	now = noon
+	kept.Add(startUp("cart", 0, timeline.StateReady, 1, 0))
+	report := kept.Report(time.Time{}, nil)
+	if report.Since.After(report.At.Time) {
+		t.Errorf("the sums begin at %s, after %s", report.Since, report.At)
+	}
+	if report.Totals.Ended != 2 {
+		t.Errorf("%d start-ups, want 2", report.Totals.Ended)
+	}
+	now = noon.Add(26 * time.Hour)
+	kept.Add(startUp("cart", -26*time.Hour, timeline.StateReady, 1, 0))
+	if got := kept.Report(time.Time{}, nil).Totals.Ended; got != 1 {
+		t.Errorf("%d start-ups of the past day, want 1", got)
+	}
+}
