@@ -122,8 +122,7 @@ func (f *Fleet) Report(rows int) Report {
 	}
 	if f.late > 0 {
 		r.Notes = append(r.Notes, plural(f.late, "node has", "nodes have")+" sums for only a part of this time, "+
-			"because "+
-			"the agent started later or has an older version")
+			"because the agent did not run all the time, keeps no sums or has an older version")
 	}
 	r.Summary = summary(r, "The start-ups", len(losses.byWorkload) > 0)
 	return r

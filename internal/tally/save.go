@@ -16,6 +16,9 @@ import (
 // save.
 const saveEvery = time.Minute
 
+// caughtUp is the time before its start for which an agent still reports start-ups that ended without an agent.
+const caughtUp = time.Hour
+
 // format is the version of the saved sums. A Tally ignores sums in any other format.
 const format = 1
 
@@ -24,6 +27,7 @@ type saved struct {
 	Format int         `json:"format"`
 	Node   string      `json:"node"`
 	Began  api.Instant `json:"began"`
+	At     api.Instant `json:"at"` // time of the save
 	Hours  []savedHour `json:"hours"`
 }
 
@@ -35,9 +39,10 @@ type savedHour struct {
 
 // Encode returns the sums as JSON, for Restore.
 func (t *Tally) Encode() ([]byte, error) {
-	content := saved{Format: format, Node: t.config.Node, Hours: []savedHour{}}
+	now := t.config.Now()
+	content := saved{Format: format, Node: t.config.Node, At: api.InstantOf(now), Hours: []savedHour{}}
 	t.mu.Lock()
-	content.Began = api.InstantOf(t.beganAt(t.config.Now()))
+	content.Began = api.InstantOf(t.beganAt(now))
 	for _, h := range t.hours {
 		record := h.sums.Record()
 		content.Hours = append(content.Hours, savedHour{api.InstantOf(h.start), *record.Totals, record.Items})
@@ -68,8 +73,12 @@ func (t *Tally) Restore(text []byte) error {
 	now := t.config.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if content.Began.Before(t.began) {
-		t.began = content.Began.Time
+	began := content.Began.Time
+	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
+		began = caught // no agent ran before this time, so the sums lack start-ups
+	}
+	if began.Before(t.began) {
+		t.began = began
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)
@@ -89,7 +98,7 @@ func (t *Tally) Restore(text []byte) error {
 	return nil
 }
 
-// Run saves the sums after each change, at most once a minute, and a last time when ctx is done. The function "write"
+// Run saves the sums after each change, at most once a minute, and always when ctx is done. The function "write"
 // replaces the saved sums. If several saves fail in a row, Run logs only the first failure.
 func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.Logger) error {
 	failing := false
@@ -110,9 +119,7 @@ func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.L
 		select {
 		case <-t.changed:
 		case <-ctx.Done():
-			if len(t.changed) > 0 {
-				save()
-			}
+			save() // also without a change, because the next agent needs the time of the save
 			return nil
 		}
 		select {

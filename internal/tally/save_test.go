@@ -54,6 +54,30 @@ func TestSumsSurviveRestart(t *testing.T) {
 	}
 }
 
+// TestGapBetweenAgents has no agent for five hours. The second agent reports only the start-ups of the latest hour
+// before its start, so the sums are not complete before this hour.
+func TestGapBetweenAgents(t *testing.T) {
+	first, _ := tallyOf(mib)
+	first.Add(startUp("web", 0, timeline.StateReady, 1, 0))
+	text, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gap, want := range map[time.Duration]time.Time{
+		time.Minute:   noon.Add(time.Minute - Kept).Truncate(time.Hour),
+		5 * time.Hour: noon.Add(4 * time.Hour),
+	} {
+		second := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return noon.Add(gap) }})
+		if err := second.Restore(text); err != nil {
+			t.Fatal(err)
+		}
+		report := second.Report(time.Time{}, nil)
+		if report.Totals.Ended != 1 || !report.Since.Equal(want) {
+			t.Errorf("%d start-ups since %s, want 1 since %s", report.Totals.Ended, report.Since, want)
+		}
+	}
+}
+
 func TestUnusableSums(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "read sums",

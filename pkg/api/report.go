@@ -7,7 +7,8 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
-	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent.
+	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent. If no
+	// agent ran for more than an hour, Since is one hour before the start of the next agent.
 	Since Instant `json:"since"`
 	// Totals contains the totals of the node, without the histograms of durations. Totals has no namespaces, so only
 	// the first page of a request without a namespace contains Totals.
