@@ -24,14 +24,14 @@ var taintTable = []taintRow{
 	{key: "node.kubernetes.io/unschedulable", owner: "the user or program that cordoned the node", recurs: true},
 	{key: "node.cloudprovider.kubernetes.io/uninitialized", owner: "cloud provider"},
 	{key: "karpenter.sh/unregistered", owner: "Karpenter"},
-	{key: "node.cilium.io/agent-not-ready", owner: "Cilium", daemonSets: []string{"cilium"}},
+	{key: "node.cilium.io/agent-not-ready", owner: "Cilium", daemonSets: []string{"cilium"}, recurs: true},
 	{key: "cni.istio.io/not-ready", owner: "Istio CNI", daemonSets: []string{"istio-cni-node"}},
 	{key: "k8s.ovn.org/network-unavailable", owner: "OVN-Kubernetes"},
 	{key: "ebs.csi.aws.com/agent-not-ready", owner: "EBS CSI driver", daemonSets: []string{"ebs-csi-node"}},
 	{key: "efs.csi.aws.com/agent-not-ready", owner: "EFS CSI driver", daemonSets: []string{"efs-csi-node"}},
 	{key: "fsx.csi.aws.com/agent-not-ready", owner: "FSx CSI driver", daemonSets: []string{"fsx-csi-node"}},
 	{key: "startup-taint.cluster-autoscaler.kubernetes.io/", owner: "owner of the start-up taint"},
-	{key: "readiness.k8s.io/", owner: "node readiness controller"},
+	{key: "readiness.k8s.io/", owner: "node readiness controller", recurs: true},
 }
 
 func taintRowOf(key string) (taintRow, bool) {
