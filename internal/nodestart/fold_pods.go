@@ -252,6 +252,12 @@ func (f *fold) workload() *Workload {
 			ReadyAt: f.first.ready.at}
 	}
 	t := f.first.timeline
-	return &Workload{Namespace: t.Namespace, Name: t.Name, UID: t.UID, CreatedAt: t.CreatedAt, BoundAt: t.ScheduledAt,
+	w := &Workload{Namespace: t.Namespace, Name: t.Name, UID: t.UID, CreatedAt: t.CreatedAt, BoundAt: t.ScheduledAt,
 		ReadyAt: f.first.ready.at}
+	for _, s := range t.Phases {
+		if s.Phase == timeline.PhaseSchedulingGate && s.Duration() > 0 {
+			w.UngatedAt = s.EndAt
+		}
+	}
+	return w
 }

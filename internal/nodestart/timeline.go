@@ -98,5 +98,6 @@ type Child struct {
 type Workload struct {
 	Namespace, Name, UID        string
 	CreatedAt, BoundAt, ReadyAt time.Time // zero if unknown
+	UngatedAt                   time.Time // removal of the last scheduling gate; zero without gates
 	Again                       bool      // the pod was created before the boot, and is ready again
 }

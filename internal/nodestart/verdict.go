@@ -30,25 +30,28 @@ func (t Timeline) Verdict() string {
 }
 
 // Waited returns the time for which the first workload pod waited for this node, and one sentence about this time. The
-// time begins with the creation of the pod, and ends when the pod was bound to the node. If the pod was created after
-// the registration of the node, Waited returns zero.
+// time begins with the creation of the pod, or with the removal of its last scheduling gate. The time ends when the pod
+// was bound to the node. If this time begins after the registration of the node, Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload
-	if w == nil || w.Again || w.BoundAt.IsZero() || !w.CreatedAt.Before(t.milestone("registered")) ||
-		w.BoundAt.Before(t.BootedAt) {
+	if w == nil || w.Again || w.BoundAt.IsZero() || w.BoundAt.Before(t.BootedAt) {
+		return 0, ""
+	}
+	from := later(w.CreatedAt, w.UngatedAt)
+	if !from.Before(t.milestone("registered")) {
 		return 0, ""
 	}
 	var waited []Span
-	if w.CreatedAt.Before(t.BootedAt) {
-		waited = append(waited, Span{StartAt: w.CreatedAt, EndAt: t.BootedAt})
+	if from.Before(t.BootedAt) {
+		waited = append(waited, Span{StartAt: from, EndAt: t.BootedAt})
 	}
 	for _, s := range t.Phases {
-		s.StartAt, s.EndAt = later(s.StartAt, w.CreatedAt), earlier(s.EndAt, w.BoundAt)
+		s.StartAt, s.EndAt = later(s.StartAt, from), earlier(s.EndAt, w.BoundAt)
 		if s.StartAt.Before(s.EndAt) {
 			waited = append(waited, s)
 		}
 	}
-	total := w.BoundAt.Sub(w.CreatedAt)
+	total := w.BoundAt.Sub(from)
 	return total, fmt.Sprintf("Pod %s/%s waited %s for %s: %s", w.Namespace, w.Name, seconds(total),
 		cmp.Or(t.Node, "this node"), longest(waited))
 }

@@ -104,8 +104,8 @@ type FirstWorkloadRecord struct {
 	ReadyAt   Instant `json:"ready_at,omitzero"`
 	// Again is true if the pod was created before the boot, and is ready again.
 	Again bool `json:"again,omitempty"`
-	// Waited is the time from the creation of the pod until it was bound to the node. Waited and WaitedFor are absent
-	// if the pod was created after the registration of the node.
+	// Waited is the time from the creation of the pod, or from the removal of its last scheduling gate, until the pod
+	// was bound to the node. Waited and WaitedFor are absent if this time begins after the registration of the node.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
 }
