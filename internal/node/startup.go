@@ -251,7 +251,8 @@ func (s *StartUp) settle(ctx context.Context) {
 	s.record, s.evidence, s.unready = &record, nil, nil
 	s.mu.Unlock()
 	s.config.Report(true, "the node's start-up is over")
-	if s.config.Now().Sub(record.SettledAt.Time) < reportedFor {
+	late := t.State == nodestart.StateGivenUp && t.Reconstructed
+	if !late && s.config.Now().Sub(record.SettledAt.Time) < reportedFor {
 		s.config.Settled(record)
 	}
 }

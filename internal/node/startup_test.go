@@ -298,3 +298,18 @@ func TestPodFromBeforeTheBoot(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestGivenUpLongAfterTheBoot starts an agent two days after the boot, on a node without workload pods. The agent does
+// not know the workload pods of these days, so it reports nothing.
+func TestGivenUpLongAfterTheBoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		booted := time.Now().Truncate(time.Second).Add(-48 * time.Hour)
+		n := startNode(t, procDir(t, booted, "boot-1"))
+		n.server.Put(ready(starting(booted.Add(10*time.Second)), booted.Add(30*time.Second)))
+		time.Sleep(2 * time.Hour)
+		record, _ := n.startUp.Record()
+		if record.State != "given_up" || !record.Reconstructed || len(n.settled) > 0 {
+			t.Errorf("%d records, %+v", len(n.settled), record)
+		}
+	})
+}

@@ -59,6 +59,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 		t.Reconstructed = e.firstSeen.IsZero() || f.end.latest.Before(e.firstSeen)
 	case now.Sub(later(e.boot.At, e.boot.ArrivedAt)) >= GiveUpAfter:
 		t.State, t.SettledAt, f.open = StateGivenUp, now, false
+		t.Reconstructed = e.boot.ArrivedAt.Sub(e.boot.At) >= GiveUpAfter
 	default:
 		t.Partial = true
 	}

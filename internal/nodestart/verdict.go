@@ -98,6 +98,9 @@ func (t Timeline) outcome() string {
 	case StateReady:
 		return total + " from boot to the first ready workload"
 	case StateGivenUp:
+		if t.Reconstructed {
+			return "no workload is ready " + total + " after boot; the agent knows no earlier workloads"
+		}
 		return "no workload was ready within " + total + " after boot"
 	}
 	return "booted " + total + " ago, no workload is ready yet"
