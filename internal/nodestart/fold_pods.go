@@ -52,7 +52,7 @@ func (f *fold) firstWorkload() *candidate {
 		}
 	}
 	for _, p := range f.readyAgain {
-		if p.ReadyAt.Before(f.boot.At) {
+		if p.ReadyAt.Before(f.boot.At) || f.boundSinceBoot(p.UID) {
 			continue
 		}
 		i := truncated(p.ReadyAt, second)
@@ -75,6 +75,13 @@ func (f *fold) firstWorkload() *candidate {
 		return cmp.Or(a.bound.at.Compare(b.bound.at), cmp.Compare(a.name(), b.name()))
 	})
 	return &first
+}
+
+// boundSinceBoot reports whether a pod was bound to the node after the boot, although the pod was created before the
+// boot. The timeline of such a pod contains more than its PodReady.
+func (f *fold) boundSinceBoot(uid string) bool {
+	t, known := f.startUps[uid]
+	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
 }
 
 // earliestReady returns the pod with the earliest estimate. If another pod was in truth ready first, the interval of
