@@ -46,6 +46,11 @@ func (f *fold) firstWorkload() *candidate {
 		switch {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
 			c.ready = knownAs(boundary(t, t.SettledAt).notBefore(f.boot.At), sourcePods)
+			if c.bound.is && t.ScheduledAt.Before(f.boot.At) {
+				// The pod was on the node before the boot, so the node's own steps delayed the pod.
+				c = candidate{ready: c.ready, again: &PodReady{UID: t.UID, Namespace: t.Namespace, Name: t.Name,
+					CreatedAt: t.CreatedAt}}
+			}
 			ready = append(ready, c)
 		case t.State == timeline.StateStarting && c.bound.is && !t.ScheduledAt.Before(f.boot.At):
 			starting = append(starting, c)
