@@ -3,6 +3,8 @@ package nodestart
 import (
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 const (
@@ -79,7 +81,7 @@ func nodePhases() []Phase {
 func (f *fold) untilRegistered() {
 	begin := []Phase{PhaseMachine}
 	if f.kubelet.is {
-		f.until(f.orBound(f.kubelet), Span{Phase: PhaseMachine})
+		f.until(f.kubelet, Span{Phase: PhaseMachine}) // also for a pod that is bound while the machine boots
 		begin = nil
 	} else {
 		f.missing = append(f.missing, "kubelet_started")
@@ -92,7 +94,29 @@ func (f *fold) untilRegistered() {
 	case f.kubelet.is:
 		span = Span{Phase: PhaseRegistration}
 	}
-	f.until(f.orBound(f.registered), span)
+	end := f.orBound(f.registered)
+	if seen := f.kubeletSeen(); !f.kubelet.is && seen.is && end.is && end.at.Before(seen.at) {
+		// The pod was bound to a Node object from before the boot. The machine possibly still booted.
+		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
+			span.Candidates = append(span.Candidates, PhaseWorkload)
+		}
+		end = seen
+	}
+	f.until(end, span)
+}
+
+// kubeletSeen returns the first boundary at which the kubelet certainly ran: the registration, or the time when the
+// kubelet picked up the first workload pod.
+func (f *fold) kubeletSeen() known {
+	if f.registered.is || f.first == nil || f.first.timeline == nil {
+		return f.registered
+	}
+	for _, s := range f.first.timeline.Phases {
+		if s.Phase == timeline.PhaseKubeletPickup && !s.Open {
+			return knownAs(boundary(*f.first.timeline, s.EndAt), sourcePods)
+		}
+	}
+	return known{}
 }
 
 // untilReady divides the time before the node was ready into the times of the kubelet's problems. The kubelet reports

@@ -194,7 +194,7 @@ func (w *world) parties(at float64) (all []string) {
 	switch {
 	case at < w.boot || at >= w.workloadReady():
 		return nil
-	case at < min(w.kubelet, w.bound):
+	case at < w.kubelet:
 		return []string{string(PhaseMachine)}
 	case at < min(w.registered, w.bound):
 		return []string{string(PhaseRegistration)}

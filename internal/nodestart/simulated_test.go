@@ -159,8 +159,18 @@ func (w *world) workload() {
 		}
 	}
 	w.bound = max(w.created, schedulable) + w.between(0.01, 3)
-	at := max(w.bound, w.network)
-	w.steps = []float64{w.bound, at + 0.1}
+	if w.again && w.registered > w.boot+3 && w.chance(0.3) {
+		// The object from before the boot still takes pods, also while the machine boots.
+		w.created = w.between(w.boot-30, w.registered-0.5)
+		w.bound = max(w.created, w.boot+1.1) + w.between(0.01, 0.4)
+		w.tolerates = true
+	}
+	w.steps = []float64{w.bound}
+	if w.bound < w.registered {
+		w.steps = append(w.steps, w.registered+0.2) // kubelet_pickup
+	}
+	at := max(w.bound, w.registered+0.3, w.network)
+	w.steps = append(w.steps, at+0.1)
 	for range 3 {
 		at += w.between(0.2, 8)
 		w.steps = append(w.steps, at)
@@ -278,8 +288,11 @@ func floor(seconds float64) time.Time { return at(math.Floor(seconds)) }
 func podTimeline(name string, owner timeline.Owner, created float64, ends []float64) timeline.Timeline {
 	phases := []timeline.Phase{timeline.PhaseScheduling, timeline.PhasePull, timeline.PhaseContainerStart,
 		timeline.PhaseReadinessProbe}
-	if len(ends) == 5 {
+	if len(ends) >= 5 {
 		phases = slices.Insert(phases, 1, timeline.PhaseNetwork)
+	}
+	if len(ends) == 6 {
+		phases = slices.Insert(phases, 1, timeline.PhaseKubeletPickup)
 	}
 	t := timeline.Timeline{UID: name, Name: name, Namespace: "ns", Owner: owner, State: timeline.StateReady,
 		CreatedAt: floor(created).Add(time.Second / 2), SettledAt: at(ends[len(ends)-1])}
