@@ -105,6 +105,9 @@ func (f *fold) kubeletStart() known {
 	if !ok || f.registered.is && i.earliest.After(f.registered.latest) {
 		return known{}
 	}
+	if proof := f.registeredBefore(); !proof.IsZero() && i.earliest.After(proof) {
+		return known{}
+	}
 	return knownAs(i, sourceEvents)
 }
 
@@ -116,8 +119,8 @@ func (f *fold) registration() known {
 	first := f.states[0]
 	if f.createdAfterBoot() {
 		i := f.ofControlPlane(f.createdAt)
-		if f.listedEarlier(i) {
-			i = interval{f.boot.At, i.latest, i.at}
+		if proof := f.registeredBefore(); !proof.IsZero() {
+			i = interval{f.boot.At, i.latest, proof}
 		}
 		return knownAs(i.notAfter(first.arrivedAt), sourceNode)
 	}
@@ -145,17 +148,32 @@ func (f *fold) ofControlPlane(t time.Time) interval {
 	return i
 }
 
-// listedEarlier reports whether a pod was bound to the node after the boot and before the given time. A binding before
-// the creation of the Node object proves that the object was deleted and that the kubelet created it again.
-func (f *fold) listedEarlier(created interval) bool {
-	for _, t := range f.startUps {
-		bound := boundary(t, t.ScheduledAt)
-		if !t.ScheduledAt.IsZero() && t.ReadAt.IsZero() && bound.earliest.After(f.booted.latest) &&
-			bound.latest.Before(created.earliest) {
-			return true
+// registeredBefore returns the earliest time after the boot at which the node was certainly registered, if this time is
+// before the creation of the Node object. Then the Node object was deleted, and the kubelet created it again. The proof
+// is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node. Without a
+// proof, the result is zero.
+func (f *fold) registeredBefore() (proof time.Time) {
+	if !f.createdAfterBoot() {
+		return time.Time{}
+	}
+	created := f.ofControlPlane(f.createdAt)
+	add := func(at interval) {
+		if at.earliest.After(f.booted.latest) && at.latest.Before(created.earliest) &&
+			(proof.IsZero() || at.latest.Before(proof)) {
+			proof = at.latest
 		}
 	}
-	return false
+	for _, t := range f.startUps {
+		if !t.ScheduledAt.IsZero() && t.ReadAt.IsZero() {
+			add(boundary(t, t.ScheduledAt))
+		}
+	}
+	for _, event := range f.events {
+		if event.Reason != ReasonStarting {
+			add(interval{event.At.Add(-eventDelay), event.At, event.At})
+		}
+	}
+	return proof
 }
 
 // readiness is the first time after the boot at which the condition Ready became true.
@@ -218,7 +236,7 @@ func (f *fold) sinceRegistration(s state) bool {
 		return false
 	}
 	if f.createdAfterBoot() {
-		return true
+		return f.registeredBefore().IsZero()
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
 	// above proves nothing. Only the Event about the reboot, or a recent list without a Node object of this boot,
