@@ -208,12 +208,16 @@ func (f *fold) readiness() known {
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
 // a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
 // an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
-// NodeNotReady close to the Event about a reboot proves nothing.
+// NodeNotReady close to the Event about a reboot proves nothing. If the kubelet started again after the
+// registration, the Events of the earlier kubelet were possibly lost.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
+	started, _ := f.firstEvent(ReasonStarting)
 	return slices.ContainsFunc(f.events, func(e Event) bool {
 		first := ok && e.At.Sub(rebooted.at).Abs() < second
-		return e.Reason == ReasonNotReady && !e.At.Before(f.boot.At) && e.At.Before(ready.latest) && !first
+		again := e.Reason == ReasonStarting && f.registered.is && (e.At.Add(-eventDelay).After(f.registered.latest) ||
+			e.At.After(f.registered.earliest) && e.At.After(started.latest))
+		return (e.Reason == ReasonNotReady && !first || again) && !e.At.Before(f.boot.At) && e.At.Before(ready.latest)
 	})
 }
 

@@ -124,6 +124,12 @@ func (w *world) events(e *Evidence) {
 		list.Events = append(list.Events, Event{ReasonStarting, at(w.lostFrom)}, Event{ReasonNotReady, at(w.lostFrom)},
 			Event{ReasonReady, late(w.lostUntil)})
 	}
+	if w.lostFrom > 0 && w.chance(0.3) { // the kubelet stopped before it had sent its Events
+		list.Events = slices.DeleteFunc(list.Events, func(e Event) bool {
+			first := e.Reason == ReasonReady && e.At.Before(at(w.lostFrom)) && e.At.After(at(w.boot))
+			return first || e.Reason == ReasonNotReady
+		})
+	}
 	slices.Reverse(list.Events)
 	e.Observe(list)
 }
