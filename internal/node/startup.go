@@ -105,7 +105,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 	seen := nodeSeen(n, askedAt, s.config.Now())
 	s.evidence.Observe(seen)
-	if isReady(n) && s.readyAt.IsZero() {
+	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID // an older object can still be ready after a reboot
+	if isReady(n) && ofBoot && s.readyAt.IsZero() {
 		s.readyAt = seen.ArrivedAt
 	}
 }

@@ -313,3 +313,33 @@ func TestGivenUpLongAfterTheBoot(t *testing.T) {
 		}
 	})
 }
+
+// TestEventsAfterReboot reboots a node whose Node object stays ready. The agent must not request the Events before the
+// kubelet has sent them.
+func TestEventsAfterReboot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		booted := time.Now().Truncate(time.Second)
+		old := ready(starting(booted.Add(-time.Hour)), booted.Add(-time.Hour))
+		old.Status.NodeInfo.BootID = "boot-0"
+		time.Sleep(10 * time.Second)
+		n := startNode(t, procDir(t, booted, "boot-1"))
+		n.server.Put(old)
+		time.Sleep(6 * time.Second)
+		node := starting(time.Now())
+		node.CreationTimestamp = old.CreationTimestamp
+		n.server.Put(node)
+		n.server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+			Name: fmt.Sprintf("node-a.%x", time.Now().UnixNano())}, Reason: "Rebooted",
+			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-a"},
+			Source:         corev1.EventSource{Component: "kubelet"}})
+		time.Sleep(5 * time.Second)
+		n.server.Put(ready(node, time.Now()))
+		time.Sleep(5 * time.Second)
+		record, _ := n.startUp.Record()
+		if !slices.ContainsFunc(record.Milestones, func(m api.NodeMilestoneRecord) bool {
+			return m.Milestone == "registered" && slices.Contains(m.Sources, "events")
+		}) {
+			t.Errorf("%+v", record.Milestones)
+		}
+	})
+}
