@@ -217,6 +217,7 @@ func (s *StartUp) look(ctx context.Context) {
 	} else {
 		s.config.Logger.Debug("cannot list the node object", zap.Error(err))
 	}
+	s.readBootAgain()
 	if skew, err := s.config.Skew(ctx); err == nil {
 		s.observe(nodestart.SkewSeen{Skew: skew})
 	}
@@ -235,6 +236,21 @@ func (s *StartUp) look(ctx context.Context) {
 		}
 		s.evidence.Observe(nodestart.StartUpSeen{Timeline: t})
 	}
+}
+
+// readBootAgain reads the boot time again, because setting the clock changes the boot time.
+func (s *StartUp) readBootAgain() {
+	boot, err := ReadBoot(s.config.ProcDir, s.config.Now())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := boot.BootID != "" && boot.BootID == s.boot.BootID
+	if err != nil || s.evidence == nil || !same || boot.At.Equal(s.boot.At) {
+		return
+	}
+	s.config.Logger.Info("somebody set the clock, so the phases of the node's start-up are unknown",
+		zap.Duration("change", boot.At.Sub(s.boot.At)))
+	s.boot.At = boot.At
+	s.evidence.Observe(boot)
 }
 
 // settle creates the final record if the start-up is over.

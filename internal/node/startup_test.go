@@ -299,6 +299,33 @@ func TestPodFromBeforeTheBoot(t *testing.T) {
 	}
 }
 
+// TestClockSetDuringStartUp sets the clock forward by an hour, which changes the boot time. The phases are unknown, and
+// the error bound contains the change.
+func TestClockSetDuringStartUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		booted := time.Now().Truncate(time.Second)
+		time.Sleep(10 * time.Second)
+		dir := procDir(t, booted, "boot-1")
+		n := startNode(t, dir)
+		n.server.Put(starting(time.Now()))
+		time.Sleep(20 * time.Second)
+		stat := fmt.Sprintf("btime %d\n", booted.Add(time.Hour).Unix())
+		if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		record, ok := n.startUp.Record()
+		if !ok || record.TotalError.Duration() < time.Hour || !slices.Contains(record.Missing, "clock") {
+			t.Errorf("%+v", record)
+		}
+		for _, p := range record.Phases {
+			if p.Phase != "unattributed" {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
+
 // TestGivenUpLongAfterTheBoot starts an agent two days after the boot, on a node without workload pods. The agent does
 // not know the workload pods of these days, so it reports nothing.
 func TestGivenUpLongAfterTheBoot(t *testing.T) {

@@ -31,6 +31,8 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
+	// clockSet is the sum of the changes of the node's clock since the first Booted of this boot.
+	clockSet time.Duration
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
@@ -118,8 +120,18 @@ func (e *Evidence) room() bool {
 // ID.
 func (e *Evidence) observeBoot(b Booted) {
 	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
-	if e.booted && another {
+	switch {
+	case e.booted && another:
 		*e = Evidence{skew: e.skew}
+	case e.booted:
+		b.ArrivedAt = e.boot.ArrivedAt // the agent's start
+		if change := b.At.Sub(e.boot.At); change != 0 {
+			e.clockSet += change.Abs() + b.Resolution
+			b.ArrivedAt = b.ArrivedAt.Add(change)
+			if !e.firstSeen.IsZero() {
+				e.firstSeen = e.firstSeen.Add(change)
+			}
+		}
 	}
 	e.boot, e.booted = b, true
 }

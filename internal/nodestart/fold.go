@@ -64,12 +64,29 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 		t.Partial = true
 	}
 	f.cursor, f.sources = f.booted.interval, f.booted.sources
-	f.steps()
+	if e.clockSet > 0 {
+		f.clockChanged()
+	} else {
+		f.steps()
+	}
 	t.Phases, t.Missing = f.spans, f.missing
 	t.Total, t.TotalError = between(f.booted.interval, laterOf(f.booted.interval, f.end))
 	t.Milestones, t.NotReady, t.Taints = f.reached(), f.messages(), f.taintsSeen()
 	t.DaemonSets, t.Workload = f.children(), f.workload()
 	return t, true
+}
+
+// clockChanged replaces the steps if somebody set the node's clock during the start-up. No evidence shows which
+// timestamps are from before the change, so the only known fact is the total time. Its error bound includes the change.
+func (f *fold) clockChanged() {
+	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
+	f.cursor = f.booted.interval
+	f.kubelet, f.registered, f.ready = known{}, known{}, known{}
+	without := *f.Evidence
+	without.states = nil
+	f.Evidence = &without
+	f.missing = append(f.missing, "clock")
+	f.until(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 
 // milestones computes the boundaries until the node was ready.
