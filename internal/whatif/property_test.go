@@ -151,6 +151,9 @@ func randomPod(random *rand.Rand) simulatedPod {
 				c.crashes, c.fails = 1+random.IntN(3), between(random, 50*ms, 5*time.Second)
 			}
 		}
+		if kind == timeline.KindInit && chance(4) {
+			c.crashes, c.fails = 1+random.IntN(3), between(random, 50*ms, 5*time.Second)
+		}
 		if kind != timeline.KindInit && chance(4) {
 			c.startup = time.Duration(1+random.IntN(12)) * time.Second
 			c.startable = between(random, 0, 20*time.Second)

@@ -245,12 +245,13 @@ func (s *startUp) listed(c change, of *container) (sum interval) {
 	if of.kind != timeline.KindMain {
 		waits++
 	}
-	if c.id == api.WhatIfNoCrash && c.container == of.name {
+	noCrash := c.id == api.WhatIfNoCrash && c.container == of.name
+	if noCrash {
 		waits -= of.finalAttempt - of.firstAttempt
 	}
 	for i := range s.phases {
 		phase := &s.phases[i]
-		ends := phase.Phase == timeline.PhaseInitRun || phase.Phase == timeline.PhaseFailedRun ||
+		ends := phase.Phase == timeline.PhaseInitRun || phase.Phase == timeline.PhaseFailedRun && !noCrash ||
 			phase.Phase == timeline.PhaseContainerStart && of.kind == timeline.KindSidecar
 		if waits > 0 && ends && phase.Container == of.name && i+1 < len(s.phases) &&
 			s.phases[i+1].Phase == timeline.PhaseKubeletSync {

@@ -82,7 +82,8 @@ func simulate(pod simulatedPod, random *rand.Rand, varied, shared bool) *simulat
 		s.launch(c, 0)
 		switch c.kind {
 		case timeline.KindInit:
-			s.step(timeline.PhaseInitRun, c.name, 0, s.vary(c.run))
+			s.crash(c)
+			s.step(timeline.PhaseInitRun, c.name, c.crashes, s.vary(c.run))
 			s.awaitList(pod.containers[i+1].name)
 		case timeline.KindSidecar:
 			if c.startup > 0 { // the next container waits for the probe
