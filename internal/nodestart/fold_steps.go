@@ -172,7 +172,11 @@ func (f *fold) untilReady() {
 func (f *fold) untilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
-		phases = (problems | reasonKubelet).phases()
+		problems |= reasonKubelet
+		if !f.ready.is { // a later message can still report a problem of the runtime
+			problems |= reasonRuntime
+		}
+		phases = problems.phases()
 		f.until(end, Span{Phase: PhaseUnattributed, Candidates: phases})
 		return
 	}
