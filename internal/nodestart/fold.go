@@ -257,7 +257,8 @@ func (f *fold) sinceRegistration(s state) bool {
 		return false
 	}
 	if f.createdAfterBoot() {
-		return f.registeredBefore().IsZero()
+		// If the clocks differ, the interval of the registration is long, so only its beginning proves this.
+		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
 	// above proves nothing. Only the Event about the reboot, or a recent list without a Node object of this boot,

@@ -92,6 +92,10 @@ func (w *world) observe() *Evidence {
 		e.Observe(a.NodeSeen)
 		e.Observe(a.NodeSeen)
 	}
+	if w.skew != 0 {
+		bound := func(d float64) time.Duration { return time.Duration((w.skew + d) * 1e9) }
+		e.Observe(SkewSeen{timeline.Skew{Least: bound(-0.05), Most: bound(0.05)}})
+	}
 	if w.chance(0.7) {
 		w.events(&e)
 	}

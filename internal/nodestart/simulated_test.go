@@ -27,6 +27,7 @@ type world struct {
 	// After the start-up of the node, the kubelet restarts, and the node is not ready for some time. 0 without a
 	// restart.
 	lostFrom, lostUntil float64
+	skew                float64 // the control plane's clock minus the node's clock
 }
 
 type worldTaint struct {
@@ -74,6 +75,9 @@ func newWorld(seed uint64) *world {
 	if w.chance(0.3) { // long enough for one report of the kubelet: see doc.go
 		w.runtimeFrom = w.between(w.registered, max(w.network, w.csi)+1)
 		w.runs = w.runtimeFrom + w.between(10.1, 25)
+	}
+	if w.chance(0.3) {
+		w.skew = w.between(-20, 20)
 	}
 	w.readiness()
 	w.drawTaints()
@@ -255,7 +259,7 @@ func (w *world) message(at float64) string {
 // object returns the Node object of a post.
 func (w *world) object(i int) NodeSeen {
 	p := w.posts[i]
-	o := NodeSeen{Exists: true, Name: "n", BootID: "old", Version: uint64(i + 1), CreatedAt: floor(w.registered)}
+	o := NodeSeen{Exists: true, Name: "n", BootID: "old", Version: uint64(i + 1), CreatedAt: floor(w.registered + w.skew)}
 	if p.ofBoot {
 		o.BootID = "new"
 	}
