@@ -92,8 +92,8 @@ func TestMetricsDocument(t *testing.T) {
 			"group of waiting workloads adds one more |\n" +
 			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods, and a second series " +
 			"for each of these pods while it is starting |\n" +
-			"| `--metrics-workloads` | at most " + strconv.Itoa(workloadSeries()) + " series for each workload, and as " +
-			"many for the workload `other` |\n" +
+			"| `--metrics-workloads` | at most " + strconv.Itoa(workloadSeries()) + " series for each workload, and " +
+			"as many for the workload `other` |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
 			"| `--node-startup` | 12 series after the first workload pod of the node was ready |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
@@ -146,7 +146,8 @@ func everything(t *testing.T) *prometheus.Registry {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(),
 		"--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--metrics-workloads=50", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
+		"--metrics-pod-labels=on", "--metrics-workloads=50", "--annotate=on", "--termination=on", "--rollout-traces=on",
+		"--life-traces=on",
 		"--verify-interval=10m", "--watch-delays=on",
 		"--node-health", "--node-startup", "--pressure", "--probes-file="+probesFile(t),
 		"--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of sized pulls in the reference: the pulls with which the pulls of a registry are
-	// compared.
+	// leastPulls is the minimum number of sized pulls in the reference: the pulls with which the pulls of a registry
+	// are compared.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5

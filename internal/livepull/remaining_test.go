@@ -35,10 +35,10 @@ func TestRemainingBelongsToDownload(t *testing.T) {
 	s.Downloads[0].BytesPerSecond, s.Downloads[1].BytesPerSecond = 10, 5
 	for _, r := range s.Records() {
 		rate, left := int64(0), api.Seconds(0)
-		switch {
-		case r.Pod == "early":
+		switch r.Pod {
+		case "early":
 			rate, left = 10, api.Seconds(7*time.Second)
-		case r.Pod == "": // the size is unknown
+		case "": // the size is unknown
 			rate = 5
 		}
 		if r.BytesPerSecond != rate || r.Remaining != left {

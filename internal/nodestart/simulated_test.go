@@ -259,7 +259,8 @@ func (w *world) message(at float64) string {
 // object returns the Node object of a post.
 func (w *world) object(i int) NodeSeen {
 	p := w.posts[i]
-	o := NodeSeen{Exists: true, Name: "n", BootID: "old", Version: uint64(i + 1), CreatedAt: floor(w.registered + w.skew)}
+	o := NodeSeen{Exists: true, Name: "n", BootID: "old", Version: uint64(i + 1),
+		CreatedAt: floor(w.registered + w.skew)}
 	if p.ofBoot {
 		o.BootID = "new"
 	}

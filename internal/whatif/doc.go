@@ -1,7 +1,7 @@
-// Package whatif predicts how long a start-up would take after one change, for example if the image were on the node. The
-// package computes each prediction from a record and a model of the kubelet's order of work. In the model, the kubelet
-// creates the sandbox, runs the init containers one after the other, and starts the main containers one after the
-// other. The probes run in parallel.
+// Package whatif predicts how long a start-up would take after one change, for example if the image were on the node.
+// The package computes each prediction from a record and a model of the kubelet's order of work. In the model, the
+// kubelet creates the sandbox, runs the init containers one after the other, and starts the main containers one after
+// the other. The probes run in parallel.
 //
 // Each prediction is an interval. The interval includes the error bounds of the record, the periods of the kubelet's
 // loops and probes, and a variation of the steps that do not change. Predict omits a change if the evidence does not

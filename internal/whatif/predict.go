@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, predict requires only that
-	// the middle of the gain's interval is at least gainLeast.
+	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, predict requires only
+	// that the middle of the gain's interval is at least gainLeast.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter adds and subtracts a tenth (10 %) of the duration. In the next start-up, the
 	// steps that do not change can take up to 10 % more or less time.

@@ -107,8 +107,8 @@ func TestNoiseIsRarelyADifference(t *testing.T) {
 	}
 }
 
-// TestStatementsHoldForAllAllowedDurations draws groups with error bounds and equal durations. If the verdict is MoreThanNoise,
-// every allowed choice of true durations must pass the rank test.
+// TestStatementsHoldForAllAllowedDurations draws groups with error bounds and equal durations. If the verdict is
+// MoreThanNoise, every allowed choice of true durations must pass the rank test.
 func TestStatementsHoldForAllAllowedDurations(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
 	claims := 0

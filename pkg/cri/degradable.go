@@ -30,8 +30,8 @@ func (d *degradable) on() bool { return d.enabled.Load() }
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
-		d.logger.Warn("containerd does not provide one of its stores: timelines are less precise", zap.String("store", d.name),
-			zap.String("costs", d.costs))
+		d.logger.Warn("containerd does not provide one of its stores: timelines are less precise",
+			zap.String("store", d.name), zap.String("costs", d.costs))
 	}
 }
 

@@ -71,8 +71,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
 				"start-up with a lost Event counts only if the agent needs the Event to attribute the time of a pull " +
-				"to a cause, and if the kubelet had created at most 25 Events about the pod. The kubelet drops further " +
-				"Events by design. Excludes evidence that the container runtime can never report " +
+				"to a cause, and if the kubelet had created at most 25 Events about the pod. The kubelet drops " +
+				"further Events by design. Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

@@ -53,8 +53,8 @@ func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSer
 		}, labels),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_seconds_total",
-			Help: "Duration of the start-ups in podlapse_workload_startups_total, by cause. To get the mean duration, " +
-				"divide the sum of all causes by podlapse_workload_startups_total." + other,
+			Help: "Duration of the start-ups in podlapse_workload_startups_total, by cause. To get the mean " +
+				"duration, divide the sum of all causes by podlapse_workload_startups_total." + other,
 		}, append(labels, "cause")),
 	}
 	registerer.MustRegister(s.ended, s.failures, s.seconds)
@@ -77,7 +77,8 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 
 // labelsOf returns the labels of the pod's workload. A pod without an owner is a workload of its own.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
-	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName)}
+	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
+		labelValue(t.Owner.Name, maxName)}
 	if t.Owner == (timeline.Owner{}) {
 		w.kind, w.name = "Pod", labelValue(t.Name, maxName)
 	}

@@ -11,8 +11,8 @@ const (
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
 	// count as a possible cause of delay. The duration catchUp after a silence also counts as overlap.
 	leastSilence = 50 * time.Millisecond
-	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during the
-	// silence.
+	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
+	// the silence.
 	catchUp = 500 * time.Millisecond
 )
 

@@ -53,7 +53,8 @@ func (c *Client) AskReady(ctx context.Context, uid string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, sandbox := range sandboxes {
 		group.Go(func() error {
-			_, err := c.runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId()})
+			_, err := c.runtime.PodSandboxStatus(ctx,
+				&runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId()})
 			return err
 		})
 	}

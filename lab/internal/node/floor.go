@@ -25,8 +25,8 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, floorName, nodeName, "")
 }
 
-// StartRuntimeFloor starts a program that follows the pods of a node and makes the queries to the container runtime that
-// every agent with runtime timestamps needs. StartRuntimeFloor waits until the program has listed the pods.
+// StartRuntimeFloor starts a program that follows the pods of a node and makes the queries to the container runtime
+// that every agent with runtime timestamps needs. StartRuntimeFloor waits until the program has listed the pods.
 func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
 }

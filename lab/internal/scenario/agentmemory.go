@@ -79,7 +79,8 @@ func fillLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, runtime *syn
 		images[i] = fmt.Sprintf("images.invalid/%s/image-%d:1", b.Namespace, i+1)
 		runtime.AddImage(images[i])
 	}
-	kubelet := synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: costNode, Pace: synthetic.Usual(), Change: enlarge}
+	kubelet := synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: costNode, Pace: synthetic.Usual(),
+		Change: enlarge}
 	starts, starting := errgroup.WithContext(ctx)
 	starts.SetLimit(16)
 	for i := range largeNodePods {
@@ -97,7 +98,8 @@ func fillLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, runtime *syn
 	}
 	v.Note("%d pods of %.1f KiB each", largeNodePods, float64(len(object))/1024)
 	if len(object) < largePodBytes {
-		v.Problem("a pod object has %d bytes, want at least %d: the measurement is too easy", len(object), largePodBytes)
+		v.Problem("a pod object has %d bytes, want at least %d: the measurement is too easy", len(object),
+			largePodBytes)
 	}
 	return nil
 }

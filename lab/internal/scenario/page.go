@@ -96,12 +96,14 @@ func (p *pageRun) start(ctx context.Context) error {
 	if err := p.bench.Throttle(ctx, rate); err != nil {
 		return err
 	}
+	main := bench.MainContainer("shop", cold, 1500*time.Millisecond)
+	main.ReadinessProbe.TimeoutSeconds = 1 // with a long timeout, the agent cannot predict what would help
 	p.shop, err = p.bench.CreateDeployment(ctx, "shop", 2, corev1.PodSpec{
 		InitContainers: []corev1.Container{
 			bench.InitContainer("migrate", p.bench.BaseImage, 800*time.Millisecond),
 			bench.Sidecar("proxy", p.bench.BaseImage),
 		},
-		Containers: []corev1.Container{bench.MainContainer("shop", cold, 1500*time.Millisecond)},
+		Containers: []corev1.Container{main},
 	})
 	return errors.Join(err,
 		p.bench.CreatePod(ctx, cachedPod,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ type Choice struct {
 
 // Table lists all scenarios. The scenarios for new users are first.
 func Table() []Scenario {
-	return []Scenario{
+	return slices.Concat([]Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
 			rollout, true},
 		{"install", "apply every overlay and the chart: the API server accepts them, and the agent uses exactly its " +
@@ -110,6 +111,12 @@ func Table() []Scenario {
 			"memory", hostileTenant, false},
 		{Compare, "the agent beside another version, both with default flags: memory, requests and series", compare,
 			false},
+	}, costScenarios())
+}
+
+// costScenarios lists the scenarios that measure the cost of agents.
+func costScenarios() []Scenario {
+	return []Scenario{
 		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; " +
 			"memory with 110 pods, CPU of an idle agent, series", agentCost, false},
 		{"agent-memory", "memory of an agent that starts on a node with 500 large pods, with streaming and paged lists",

@@ -1,0 +1,78 @@
+package nodestart
+
+import "slices"
+
+// readiness is the first time after the boot at which the condition Ready became true.
+func (f *fold) readiness() known {
+	r := slices.IndexFunc(f.states, func(s state) bool { return s.ready })
+	if r < 0 {
+		return known{}
+	}
+	s, from := f.states[r], f.registered.earliest
+	if i, ok := f.firstEvent(ReasonReady); ok && !i.earliest.After(s.arrivedAt) && !s.changedAt.IsZero() &&
+		!i.earliest.After(s.changedAt.Add(second)) && !f.lostReadiness(i) {
+		return knownAs(i, sourceEvents, sourceNode)
+	}
+	if s.changedAt.IsZero() { // the condition was true before the boot, or the object has no lastTransitionTime
+		if r > 0 && !f.states[r-1].sureAt.IsZero() {
+			from = f.states[r-1].sureAt
+		}
+		return knownAs(interval{earlier(from, s.arrivedAt), s.arrivedAt, s.arrivedAt}, sourceNode)
+	}
+	i := truncated(s.changedAt, second)
+	if r > 0 && !s.arrivedAt.Before(i.earliest) && s.arrivedAt.Before(i.latest) {
+		i.at = s.arrivedAt // a watch delivers changes within milliseconds
+	}
+	i = i.notAfter(s.arrivedAt)
+	if !f.neverReadyBefore(r) {
+		f.missing = append(f.missing, "ready")
+		i.earliest = earlier(i.earliest, later(f.registered.earliest, f.boot.At))
+	}
+	return knownAs(i, sourceNode)
+}
+
+// lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
+// a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
+// an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
+// NodeNotReady close to the Event about a reboot proves nothing. If the kubelet started again after the
+// registration, the Events of the earlier kubelet were possibly lost.
+func (f *fold) lostReadiness(ready interval) bool {
+	rebooted, ok := f.firstEvent(ReasonRebooted)
+	started, _ := f.firstEvent(ReasonStarting)
+	return slices.ContainsFunc(f.events, func(e Event) bool {
+		first := ok && e.At.Sub(rebooted.at).Abs() < second
+		again := e.Reason == ReasonStarting && f.registered.is && (e.At.Add(-eventDelay).After(f.registered.latest) ||
+			e.At.After(f.registered.earliest) && e.At.After(started.latest))
+		return (e.Reason == ReasonNotReady && !first || again) && !e.At.Before(f.boot.At) && e.At.Before(ready.latest)
+	})
+}
+
+// neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
+// given index. In the first known state, the condition Ready must not be true, and must be unchanged since the
+// registration.
+func (f *fold) neverReadyBefore(index int) bool {
+	for _, s := range f.states[:index] {
+		if s.gap {
+			return false
+		}
+	}
+	return index > 0 && f.sinceRegistration(f.states[0]) && !f.states[index].gap
+}
+
+// sinceRegistration reports whether the condition Ready has not changed since the kubelet registered the node. If the
+// condition changed after the registration, the node was possibly ready before the change.
+func (f *fold) sinceRegistration(s state) bool {
+	if !f.registered.is || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
+		return false
+	}
+	if f.createdAfterBoot() {
+		// If the clocks differ, the interval of the registration is long, so only its beginning proves this.
+		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
+	}
+	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
+	// above proves nothing. Only the Event about the reboot, or a recent list without a Node object of this boot,
+	// proves that the status is the kubelet's first status.
+	rebooted, ok := f.firstEvent(ReasonRebooted)
+	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
+		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore
+}
