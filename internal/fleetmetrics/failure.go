@@ -69,15 +69,15 @@ func (s *Server) failed(err *v1.Error) error {
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
 
-// noAgents is the error that Prometheus has no metrics of agents in the time of the report.
+// noAgents returns the error that Prometheus has no metrics of agents in the time of the report.
 func (s *Server) noAgents() error {
-	return fmt.Errorf("no metrics of agents in this time in Prometheus at %s\nCheck that Prometheus scrapes the "+
-		"agents: the query count(podlapse_build_info) must return the number of agents", s.address)
+	return fmt.Errorf("Prometheus at %s has no metrics of agents for the time of the report\nCheck that Prometheus "+
+		"scrapes the agents: the query count(podlapse_build_info) must return the number of agents", s.address)
 }
 
-// noRules is the error that Prometheus has metrics of agents, but no results of the recording rules.
+// noRules returns the error that Prometheus has metrics of agents, but no results of the recording rules.
 func (s *Server) noRules() error {
-	return fmt.Errorf("no results of podlapse's recording rules in this time in Prometheus at %s\nCheck that "+
-		"Prometheus loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must return a "+
-		"number", s.address)
+	return fmt.Errorf("Prometheus at %s has no results of podlapse's recording rules for the time of the report\n"+
+		"Check that Prometheus loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must "+
+		"return a number", s.address)
 }

@@ -63,7 +63,7 @@ func (s span) sums() []query {
 }
 
 // lostSeconds returns an expression for the seconds that each node or workload lost in each cause: the observed seconds
-// minus the seconds that the other start-ups of the cluster need on average.
+// minus the seconds that the same number of other start-ups in the cluster needs on average.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
 	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+
@@ -90,8 +90,8 @@ func (s span) causes() []query {
 	}
 }
 
-// The method "nodes" compares the nodes' work as the rules do, but over the whole span. So a node needs only five units
-// of work of the other nodes in the span, and not in every hour.
+// The method "nodes" compares the nodes' work as the rules do, but over the whole span. So five units of work of the
+// other nodes in the whole span are enough for a comparison. The rules require five units in each hour.
 func (s span) nodes() []query {
 	seconds := s.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := s.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
@@ -120,12 +120,12 @@ func (s span) nodes() []query {
 	}
 }
 
-// registries adds up the hourly comparisons of the rules.
+// The method "registries" adds up the hourly comparisons of the rules.
 func (s span) registries() []query {
 	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, s.sum(series, hour)) }
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
 		return func(m *report.Measured, of model.Metric, value float64) {
-			if of["registry"] != api.OtherRegistries { // several registries, which cannot be compared as one
+			if of["registry"] != api.OtherRegistries { // "other" stands for several registries
 				store(m.Registries.Row(inCluster(of["registry"], of)), value)
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/podlapse/podlapse/internal/report"
 )
 
-// maxQueries is the number of queries that run at once. Each query uses memory of the server.
+// maxQueries is the maximum number of queries that run at the same time. Each query uses memory of the server.
 const maxQueries = 4
 
-// Read returns the sums of the fleet in the given time before an instant. It rounds the time up to whole hours. Read
-// blocks until all queries are done, and stops after the first error.
+// Read returns the sums of the fleet for a time that has the given length and ends at the argument "until". Read rounds
+// the length up to whole hours. Read blocks until all queries are done, and stops after the first error.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	span := newSpan(until, length)
 	m := report.Measured{Since: span.since(), Until: span.until, Hours: span.hours}

@@ -29,11 +29,11 @@ type Server struct {
 	transport *http.Transport
 }
 
-// Open returns the server at a URL, but does not connect. The URL can contain a user and a password. The token is sent
-// as a bearer token. Without a token, it is empty.
+// Open returns the server at a URL, but does not connect. The URL can contain a user and a password. If the argument
+// "token" is not empty, each request contains it as a bearer token.
 func Open(server *url.URL, token string) (*Server, error) { return open(server, token, maxBytes) }
 
-// The function "open" is Open with another limit for the size of an answer.
+// The function "open" is like Open, but its argument "limit" sets the maximum size of an answer, in bytes.
 func open(server *url.URL, token string, limit int64) (*Server, error) {
 	address := *server
 	address.User, address.RawQuery, address.Fragment = nil, "", ""
@@ -90,7 +90,7 @@ func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response,
 	}
 	switch code := response.StatusCode; {
 	case code == http.StatusForbidden && request.Method == http.MethodPost:
-		return response, body, nil // some proxies allow only GET: package v1 then sends the query again
+		return response, body, nil // some proxies allow only GET, so package v1 sends the query again with GET
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return response, nil, ErrRefused
 	case code/100 == 3, code == http.StatusNotFound:

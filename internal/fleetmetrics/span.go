@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Windows of the recording rules. A rule with one of these windows adds up the time before its evaluation.
+// Windows of the recording rules. A rule with one of these windows records the increase of counters in the window that
+// ends at the evaluation of the rule.
 const (
 	quarter = 15 * time.Minute
 	hour    = time.Hour
@@ -27,8 +28,8 @@ func (s span) length() time.Duration { return time.Duration(s.hours) * hour }
 
 func (s span) since() time.Time { return s.until.Add(-s.length()) }
 
-// sum returns an expression for the sum of a recorded series over the span. The windows of the added values cover the
-// whole span, and do not overlap.
+// sum returns an expression for the sum of a recorded series over the span. The sum has one value for each window. The
+// windows cover the whole span, and do not overlap.
 func (s span) sum(series string, window time.Duration) string {
 	return s.over("sum_over_time", series, window)
 }
@@ -46,7 +47,8 @@ func (s span) over(function, series string, window time.Duration) string {
 
 // increase returns an expression for the increase of a counter over the span. The counter's series can begin later than
 // the agent. A series that begins within the span counts from zero if the agent was scraped at the start of the span,
-// or if the agent started later. rules.yaml explains the four cases.
+// or if the agent started within the span. The comments in rules.yaml explain all four cases of a counter and its
+// agent.
 func (s span) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(s.length() / time.Second)

@@ -15,11 +15,11 @@
 // # Time
 //
 // Each boundary between two phases is an interval that contains the true instant. The time of a phase is the distance
-// between two estimates. The error bound of a phase is the greatest possible distance between the time of the phase and
-// the truth. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. The upper bound of
-// a change is the time at which the agent received the change. The lower bound of a change is the latest time at which
-// the older state certainly existed. A list request that still returned the older state, or the latest timestamp in the
-// object, provides this time.
+// between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible distance
+// between the time of the phase and the truth. Timestamps of the API server and of the kubelet's conditions are
+// truncated to seconds. The upper bound of a change is the time at which the agent received the change. The lower bound
+// of a change is the latest time at which the older state certainly existed. The lower bound comes from a list request
+// that still returned the older state, or from the latest timestamp in the object.
 //
 // # Assumptions
 //

@@ -21,8 +21,8 @@ const (
 	// firstStatus is the greatest time between the registration and the kubelet's first status. Within firstStatus, a
 	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. After a list without a Node object of this
-	// boot, a status that arrives within justBefore is the kubelet's first status.
+	// justBefore is shorter than the time that a node needs to become ready. If a status arrives less than justBefore
+	// after a list without a Node object of this boot, this status is the kubelet's first status.
 	justBefore = 5 * second
 )
 
@@ -31,7 +31,8 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
-	// clockSet is the sum of the changes of the node's clock since the first Booted of this boot.
+	// clockSet is the sum of all changes of the node's clock since the first observation Booted of this boot. The sum
+	// uses the absolute value of each change, plus its error bound.
 	clockSet time.Duration
 
 	name      string

@@ -76,8 +76,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	return t, true
 }
 
-// clockChanged replaces the steps if somebody set the node's clock during the start-up. No evidence shows which
-// timestamps are from before the change, so the only known fact is the total time. Its error bound includes the change.
+// clockChanged appends the only phase of a start-up during which somebody set the node's clock. No evidence shows which
+// timestamps are from before the change, so the only known fact is the total time. The error bound of the total time
+// includes the change.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
@@ -165,10 +166,10 @@ func (f *fold) ofControlPlane(t time.Time) interval {
 	return i
 }
 
-// registeredBefore returns the earliest time after the boot at which the node was certainly registered, if this time is
-// before the creation of the Node object. Then the Node object was deleted, and the kubelet created it again. The proof
-// is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node. Without a
-// proof, the result is zero.
+// registeredBefore looks for a proof that the node was already registered after the boot, but before the creation of
+// the current Node object. In this case, the earlier Node object was deleted, and the kubelet created a new one. The
+// proof is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node.
+// registeredBefore returns the time of the earliest proof. Without a proof, the result is zero.
 func (f *fold) registeredBefore() (proof time.Time) {
 	if !f.createdAfterBoot() {
 		return time.Time{}

@@ -83,13 +83,13 @@ func (f *fold) firstWorkload() *candidate {
 }
 
 // boundSinceBoot reports whether a pod was bound to the node after the boot, although the pod was created before the
-// boot. The timeline of such a pod contains more than its PodReady.
+// boot. Such a pod's timeline contains more facts than its observation PodReady.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
 }
 
-// earliestReady returns the pod with the earliest estimate. If another pod was in truth ready first, the interval of
+// earliestReady returns the pod with the earliest estimate. If another pod was actually ready first, the interval of
 // the result also contains the time of that pod.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {

@@ -66,12 +66,13 @@ func (f *fold) sinceRegistration(s state) bool {
 		return false
 	}
 	if f.createdAfterBoot() {
-		// If the clocks differ, the interval of the registration is long, so only its beginning proves this.
+		// If the clocks differ, the interval of the registration is long. So the last change of the condition must be
+		// close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
-	// above proves nothing. Only the Event about the reboot, or a recent list without a Node object of this boot,
-	// proves that the status is the kubelet's first status.
+	// with f.registered proves nothing. Only the Event about the reboot, or a recent list without a Node object of this
+	// boot, proves that the status is the kubelet's first status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

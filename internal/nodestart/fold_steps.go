@@ -96,7 +96,8 @@ func (f *fold) untilRegistered() {
 	}
 	end := f.orBound(f.registered)
 	if seen := f.kubeletSeen(); !f.kubelet.is && seen.is && end.is && end.at.Before(seen.at) {
-		// The pod was bound to a Node object from before the boot. The machine possibly still booted.
+		// The pod was bound to a Node object from before the boot. Possibly, the machine was still booting at this
+		// time.
 		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
 			span.Candidates = append(span.Candidates, PhaseWorkload)
 		}

@@ -75,7 +75,7 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
 	}
-	// An agent whose clock is ahead can round the beginning to the next full hour.
+	// If an agent's clock is ahead, its sums can begin at the next full hour. Such sums are not late.
 	if late := sums.Since.Sub(f.since); late >= time.Hour ||
 		late > 0 && !sums.Since.Equal(sums.Since.UTC().Truncate(time.Hour)) {
 		f.late++
@@ -119,7 +119,7 @@ func workloadName(item api.ReportItem) string {
 }
 
 // WorkloadName returns the name of a workload in the form of the command explain, for example "deployment shop/web".
-// The pods without a controller have an empty name.
+// For pods without a controller, the argument "name" is empty.
 func WorkloadName(namespace, kind, name string) string {
 	if name == "" {
 		return "pods without a controller in " + namespace

@@ -8,20 +8,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Measured contains the sums of a fleet that Prometheus computed with the project's recording rules. Prometheus
+// Measured contains the sums of a fleet. Prometheus computed the sums with the project's recording rules. Prometheus
 // estimates numbers from scrapes, so numbers of start-ups and pulls can have fractions.
 type Measured struct {
 	Since, Until time.Time
 	Hours        int // number of hours between Since and Until
 	RuleHours    int // number of these hours for which Prometheus has results of the rules
 	NodeCount    int // number of nodes with an agent
-	// StartUps is the number of start-ups that ended with any result. Failures is the number of start-ups among them
-	// that did not succeed.
+	// StartUps is the number of start-ups that ended with any result. Failures is the number of ended start-ups that
+	// did not succeed.
 	StartUps, Failures float64
 	InProgress         float64
 	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them
-	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
-	// other nodes of at least one node have enough start-ups for a comparison.
+	// Causes contains the observed time and the lost time of each cause. The lost time comes from the comparison of
+	// each node with the other nodes. Compared is true if this comparison was possible for at least one node.
 	Compared                             bool
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings of Prometheus about missing data
@@ -36,15 +36,16 @@ type MeasuredRow struct {
 	Lost     float64 // observed time minus expected time
 	Expected float64 // time that the others need for the same work; unknown (0) for causes and workloads
 	StartUps float64 // successful start-ups of a node or workload
-	Failures float64 // other start-ups of a workload, or failed pulls
+	Failures float64 // start-ups of a workload without success, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most is the part with the most lost time: the work of a node, the cause of a workload, or the node of a cause.
+	// Most is the part with the most lost time. The parts of a node are its kinds of work, the parts of a workload are
+	// causes, and the parts of a cause are nodes.
 	Most     string
 	MostLost float64
 }
 
-// Row returns the row with the given name. A missing row is added.
+// Row returns the row with the given name. If the row is missing, Row adds it.
 func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	if *r == nil {
 		*r = MeasuredRows{}
@@ -57,8 +58,8 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	return row
 }
 
-// row converts the sums. The argument "base" is the observed time without the lost time, in seconds. If base is zero,
-// the row has no factor.
+// row converts the sums into a row of the report. The argument "base" is the observed time without the lost time, in
+// seconds. If base is zero, the row has no factor.
 func (m *MeasuredRow) row(name string, base float64) Row {
 	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),
 		Pulls: number(m.Pulls), Bytes: int64(m.Bytes)}
@@ -73,7 +74,7 @@ func (m *MeasuredRow) row(name string, base float64) Row {
 
 func number(estimate float64) int { return int(math.Round(estimate)) }
 
-// FromMetrics returns the report about the sums of Prometheus. Each section has at most the given number of rows.
+// FromMetrics converts the sums from Prometheus into a report. Each section has at most the given number of rows.
 func FromMetrics(m Measured, rows int) Report {
 	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
 		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
@@ -162,7 +163,7 @@ func (m *Measured) registrySection(most int) Section {
 	for name, sums := range m.Registries {
 		row := sums.row(name, sums.Expected)
 		if row.Factor == nil {
-			row.Lost = 0 // without an expected time, no part of the observed time is lost
+			row.Lost = 0 // without an expected time, the lost time is unknown
 			unknown++
 		}
 		if row.Lost.Duration() < leastLost && row.Failures == 0 {

@@ -20,12 +20,13 @@ const (
 // blobBytes is the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// startedAt is the start of the blob's download. If the blob is complete, startedAt is the end of the download. If
-	// the bytes possibly did not come from a download, startedAt is zero.
+	// startedAt is the start of a download in progress, or the end of a completed download. If the bytes possibly did
+	// not come from a download, startedAt is zero.
 	startedAt time.Time
 }
 
-// received counts the bytes of one image that arrived between the agent's queries. A received never changes.
+// received counts the bytes of one image that arrived between the agent's queries. The method "next" returns a new
+// received, and does not change the old one.
 type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
@@ -41,7 +42,7 @@ type receivedTotal struct {
 }
 
 // next returns the state after another query, at the given time. The receiver is the state after the previous query, or
-// nil. If a blob lost bytes, for example because its download began again, next starts to count again.
+// nil. If a blob lost bytes, for example because its download began again, next starts to count from zero.
 //
 // next counts only bytes that certainly arrived between the two queries. A resumed download and a layer from another
 // image increase the bytes on the node without a download.

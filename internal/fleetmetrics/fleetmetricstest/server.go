@@ -16,22 +16,23 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// queries contains the queries for the Length before Until, one per line. A test of package fleetmetrics writes the
-// file.
+// queries contains the queries of one report, one query per line. The report covers the Length before Until. A test of
+// package fleetmetrics writes queries.txt.
 //
 //go:embed queries.txt
 var queries string
 
-// Length is the length of the time in the queries that the server knows.
+// Length is the length of the report whose queries the server knows.
 const Length = 2 * time.Hour
 
-// Until returns the end of the time in the queries that the server knows.
+// Until returns the end of the report whose queries the server knows.
 func Until() time.Time { return time.Unix(246*60, 0).UTC() }
 
 // Answers contains the results of queries, by the name of the query. The result of a missing query is empty.
 type Answers map[string][]Sample
 
-// Sample is a sample of a result. Labels contains names and values, for example "node", "worker-1".
+// Sample is one sample in the result of a query. Labels contains the name and the value of each label, for example
+// "node", "worker-1".
 type Sample struct {
 	Value  float64
 	Labels []string
@@ -100,7 +101,7 @@ func Serve(t testing.TB, answers Answers) *httptest.Server {
 	return server
 }
 
-// results returns samples in the form of Prometheus' HTTP API.
+// results returns samples in the JSON format of Prometheus' HTTP API.
 func results(samples []Sample, at string) []byte {
 	type result struct {
 		Metric map[string]string `json:"metric"`
@@ -116,7 +117,7 @@ func results(samples []Sample, at string) []byte {
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // all parts have a JSON form
+		panic(err) // JSON can represent all values
 	}
 	return text
 }
