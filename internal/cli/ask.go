@@ -39,7 +39,7 @@ func begin(call Call, table flags.Table, t *target, check func() error, maxArgum
 }
 
 // prepare checks the values of the flags and prepares the queries. The results have the same meaning as the results of
-// begin.
+// the function "begin".
 func prepare(call Call, t *target, check func() error) (a agentQuery, code int, ok bool) {
 	if t.allNamespaces {
 		t.namespace = "" // as in kubectl, -A overrides -n

@@ -243,7 +243,8 @@ func (p listedPull) age() string {
 
 func (p listedPull) state() string { return p.texts().State }
 
-// stateAndRate returns the state with the rate of a download. Only the state decides whether -w prints a row again.
+// stateAndRate returns the state with the rate of a download. With -w, the command prints a row again only if the state
+// changes, and not if only the rate changes.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

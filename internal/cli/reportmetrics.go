@@ -18,7 +18,7 @@ const maxMetricsTime = 7 * 24 * time.Hour
 // prometheus selects a Prometheus server.
 type prometheus struct {
 	server *url.URL // nil to query the agents
-	token  string   // bearer token for the server; empty without a token
+	token  string   // bearer token for the server; empty without --prometheus-token-file
 }
 
 func (p *prometheus) table() flags.Table {

@@ -187,9 +187,9 @@ const (
 )
 
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. It selects
-// the pods that the Deployment or the CronJob owns and that have the label for the ReplicaSet or the Job. Names of pods
-// do not prove the owner, because Kubernetes shortens long names.
+// know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. The second
+// filter selects the pods that the Deployment or the CronJob owns and that have the label for the ReplicaSet or the
+// Job. Names of pods do not prove the owner, because Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}

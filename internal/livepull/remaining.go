@@ -6,11 +6,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining limits the remaining time. The rate of a download that needs longer says nothing about its end.
+// maxRemaining is the longest remaining time that podlapse reports. If a download needs longer, its recent rate does
+// not predict its end.
 const maxRemaining = 24 * time.Hour
 
-// remaining returns the time until all content of a download has arrived, if the recent rate stays the same. The
-// unpacking comes in addition. If the rate or the size is unknown, remaining returns 0.
+// remaining returns the time until all content of a download has arrived, if the recent rate stays the same. The result
+// excludes the unpacking. If the rate or the size is unknown, remaining returns 0.
 func remaining(d imagepull.Download) time.Duration {
 	rest := d.TotalBytes - d.DoneBytes
 	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {

@@ -46,7 +46,7 @@ type AddonsState struct {
 	Addons          []AddonState
 	DroppedAddons   int // add-ons beyond maxAddons, and add-ons whose name an add-on of another namespace already uses
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // restarts without a series (maxRestartSeries), and of add-ons without their own name
+	DroppedRestarts uint64 // restarts beyond maxRestartSeries, and restarts of add-ons whose name is already in use
 	Available       bool   // true if all pods of all add-ons are available
 }
 

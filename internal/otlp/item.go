@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// item is the data that one call of an Offer method adds to the trace of a pod, or the start-up of the node.
+// item is the data of one call of an Offer method. The data belongs to the trace of one pod, or to the trace of the
+// node's start-up.
 type item struct {
 	timeline.Timeline // the pod's start-up; the field Termination is set if the kind is "termination"
 	kind              kind
@@ -27,7 +28,8 @@ const (
 // addsToTrace reports whether the root span of the item's trace belongs to an earlier item.
 func (i item) addsToTrace() bool { return i.kind == termination || i.kind == postStartup }
 
-// ids returns the ID of the item's trace, if the trace has no parent, and the ID of the start-up.
+// ids returns two IDs. The first ID is the ID of the item's trace, which applies only if the trace has no parent. The
+// second ID is the ID of the start-up.
 func (i item) ids() (trace.TraceID, string) {
 	if i.kind == nodeStartUp {
 		id := nodeStartUpID(*i.node)

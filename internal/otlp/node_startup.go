@@ -57,7 +57,7 @@ func nodeRootOf(r api.NodeStartUpRecord) span {
 	return root
 }
 
-// endOf returns the end of the start-up. The phases end at the same time.
+// endOf returns the end of the start-up. The last phase ends at the same time.
 func endOf(r api.NodeStartUpRecord) time.Time { return r.BootedAt.Add(r.Total.Duration()) }
 
 // nodePhasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up. If a
@@ -86,7 +86,7 @@ func isSamePod(a, b api.NodePhaseRecord) bool {
 }
 
 // nodePhaseOf returns the span of a phase, and the spans of the phase's steps. The error bound of a phase with steps is
-// the sum of the steps' error bounds. Only the steps of such a phase have causes and sources.
+// the sum of the steps' error bounds. If a phase has steps, only the steps have causes and sources.
 func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key string) []span {
 	whole := steps[0]
 	if whole.Step == "" {
@@ -128,7 +128,8 @@ func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) spa
 		attributes: withoutEmpty(attributes...)}
 }
 
-// nodePodsOf returns a span for the start-up of each DaemonSet's pod that began during the node's start-up.
+// nodePodsOf returns the spans of the start-ups of DaemonSets' pods. A start-up gets a span only if it began during the
+// node's start-up.
 func nodePodsOf(r api.NodeStartUpRecord) []span {
 	var spans []span
 	for _, c := range r.DaemonSets {

@@ -60,8 +60,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// parentOf returns the parent of the root span of a pod's trace. The parent comes from the pod's annotation. Without
-// the annotation, the parent is the rollout's span, if this feature is enabled. If the parent is a rollout, parentOf
+// parentOf returns the parent of the root span of a pod's trace. The parent comes from the pod's annotation. If the pod
+// has no annotation and --rollout-traces is set, the parent is the rollout's span. If the parent is a rollout, parentOf
 // also returns the rollout's span.
 func (t *tracer) parentOf(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)

@@ -122,7 +122,8 @@ func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartu
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }
 
-// OfferNodeStartUp queues the completed start-up of the node. OfferNodeStartUp works like Offer.
+// OfferNodeStartUp queues the completed start-up of the node. If the queue is full, OfferNodeStartUp drops the start-up
+// and counts the drop.
 func (s *Traces) OfferNodeStartUp(r api.NodeStartUpRecord) {
 	_ = s.queue.Offer(item{kind: nodeStartUp, node: &r}) // the queue counts a drop
 }

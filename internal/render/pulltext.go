@@ -78,7 +78,8 @@ func rateText(pull api.LivePullRecord) string {
 	return text
 }
 
-// aboutText formats an estimate. The format has seconds below an hour, and minutes otherwise.
+// aboutText formats an estimate. A duration below an hour ends with seconds, for example 2m05s. A longer duration ends
+// with minutes, for example 1h02m.
 func aboutText(d time.Duration) string {
 	if d = max(d, time.Second).Round(time.Second); d < time.Minute {
 		return fmt.Sprintf("%d s", d/time.Second)

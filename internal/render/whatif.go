@@ -35,7 +35,7 @@ func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
 }
 
 // gainText describes the new duration as an interval. If the old duration lies in this interval, gainText describes the
-// saved time instead. The interval of the saved time is smaller.
+// saved time instead. The interval of the saved time is smaller than the interval of the new duration.
 func gainText(least, most, gainLeast, gainMost, total api.Seconds) string {
 	switch {
 	case gainLeast <= 0:

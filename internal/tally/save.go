@@ -16,7 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp is the time before its start for which an agent still reports start-ups that ended without an agent.
+// caughtUp is the maximum time between the end of a start-up and the start of an agent that still reports this
+// start-up.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -75,7 +76,7 @@ func (t *Tally) Restore(text []byte) error {
 	defer t.mu.Unlock()
 	began := content.Began.Time
 	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
-		began = caught // no agent ran before this time, so the sums lack start-ups
+		began = caught // start-ups between the save and this time are missing
 	}
 	if began.Before(t.began) {
 		t.began = began

@@ -234,7 +234,7 @@ func (s *startUp) failedRuns() (changes []change) {
 }
 
 // sidecars returns one change for each init container that ran once: the init container becomes a sidecar. The sidecar
-// starts as early as the init container did, but the next container does not wait for its end.
+// starts as early as the init container did, but the next container does not wait until the sidecar ends.
 func (s *startUp) sidecars() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]

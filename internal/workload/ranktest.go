@@ -24,10 +24,11 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return rankSum(ranks, ties, len(a))
 }
 
-// leastFavorable is RankTest for durations that are the ends of intervals, where each value of the group "upper" is at
-// its lower end and each value of the group "lower" at its upper end. Durations that differ slightly from equal values
-// are also possible, so p is the larger one of two values: with the mean of equal ranks, and with the least favorable
-// order of equal values. If group upper does not have the higher ranks, p is 1.
+// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends of the
+// intervals that make the difference smallest: the upper ends for the group "lower", and the lower ends for the group
+// "upper". The true durations behind equal values can differ slightly. So p is the larger one of two values: with the
+// mean rank for equal values, and with the least favorable order of equal values. If group upper does not have the
+// higher ranks, p is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))
@@ -40,7 +41,7 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	values := slices.Concat(lower, upper)
 	order := make([]int, len(values))
 	for i := range order {
-		order[i] = len(order) - 1 - i // group upper first, so that a stable sort gives it the lower ranks
+		order[i] = len(order) - 1 - i // reverse order: among equal values, group upper gets the lower ranks
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
 	for position, i := range order {
@@ -53,7 +54,8 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	return max(p, untied)
 }
 
-// rankSum returns the results of RankTest for doubled ranks. The first a ranks belong to group a.
+// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the number of ranks of group a, which
+// come first.
 func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	small, sign := a, -1
 	if b := len(ranks) - a; b < a {

@@ -28,8 +28,8 @@ type Node struct {
 	Difference Difference `json:"difference"`
 }
 
-// sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
-// that runs only on some nodes would look like slow nodes.
+// sameRevisions removes the start-ups of revisions that occur in only one of two groups. Without this step, a slow
+// revision that runs only on some nodes would make these nodes look slow.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	revisions := func(samples []*sample) map[string]bool {
 		found := map[string]bool{}
@@ -71,10 +71,10 @@ func splitByImage(samples []*sample, mixed bool) Images {
 	return images
 }
 
-// splitByNode compares each node with the other nodes. Unless revisions can be mixed, splitByNode uses only revisions
-// with start-ups on the node and on other nodes. splitByNode requires at least MinStartUps start-ups on the node, and
-// also on the other nodes together. splitByNode corrects each rank test for the number of nodes with enough start-ups
-// (Bonferroni's method), because one of many nodes can differ by chance.
+// splitByNode compares each node with the other nodes. If the argument "mixed" is false, splitByNode uses only
+// revisions that have start-ups both on the node and on other nodes. splitByNode requires at least MinStartUps
+// start-ups on the node, and also on the other nodes together. splitByNode corrects each rank test for the number of
+// nodes with enough start-ups (Bonferroni's method), because one of many nodes can differ by chance.
 func splitByNode(samples []*sample, mixed bool) []Node {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {

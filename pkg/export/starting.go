@@ -44,7 +44,7 @@ func (c *startingPods) Collect(metrics chan<- prometheus.Metric) {
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
 		if r.Pods == 0 && phase.IsGroup() && phase != timeline.PhaseUnattributed {
-			continue // most nodes never have pods in this group phase, so it gets no series without pods
+			continue // without pods, this group phase gets no series: most nodes never need it
 		}
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
 		if r.Pods > 0 {

@@ -19,9 +19,9 @@ const freeAfter = time.Hour
 const otherWorkloads = "other"
 
 // WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. A later
-// workload gets the series of a workload that has had no start-up for an hour. If every workload with its own series
-// had a start-up in the past hour, the later workload counts as the workload "other". WorkloadSeries is not safe for
-// concurrent use.
+// workload gets the series of a workload that has had no start-up for an hour. If no workload with its own series has
+// been idle for an hour, the later workload gets no series of its own and counts as the workload "other".
+// WorkloadSeries is not safe for concurrent use.
 type WorkloadSeries struct {
 	limit    int
 	latest   map[workload]time.Time // time of the latest start-up of each workload with its own series

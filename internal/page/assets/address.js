@@ -2,8 +2,8 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. The field
-// `ignored` has its name.
+// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. `ignored` names
+// the unknown view.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');

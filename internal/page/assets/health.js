@@ -1,4 +1,4 @@
-// The node, its clock, and the agent's sources. The page requests them at intervals.
+// The node, its clock, and the agent's sources, requested at intervals.
 
 import { Aggregate } from './ask.js';
 import { spaced } from './words.js';

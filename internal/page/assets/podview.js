@@ -115,7 +115,7 @@ export class PodView extends View {
     list(this.#notes, notes);
   }
 
-  // The list has as many changes as on the command line, in the same words.
+  // The list has the same changes as the command line, in the same words.
   #drawHelp(changes, total) {
     this.#help.parentElement.hidden = changes.length === 0;
     sync(this.#help, changes.slice(0, 3), (c, i) => i, () => element('li', '', element('span'), element('small')), (node, c) => {

@@ -66,7 +66,7 @@ export function byCause(stretches) {
   return [...sums].map(([cause, seconds]) => ({ cause, seconds })).sort((a, b) => b.seconds - a.seconds);
 }
 
-// countBy returns each key with its number, the most frequent key first.
+// countBy returns each key with its count, the most frequent key first.
 export function countBy(keys) {
   const counts = new Map();
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);

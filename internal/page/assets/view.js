@@ -17,7 +17,7 @@ export class View {
 
   tick() { this.changed(); }
 
-  // redraw calls the method `draw` of a view that is on the page.
+  // redraw calls the method `draw` if the view is on the page.
   redraw() {
     if (!this.root.isConnected) return;
     this.share?.draw();

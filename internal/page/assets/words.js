@@ -47,10 +47,10 @@ export function spaced(word) { return visible(word).replaceAll('_', ' '); }
 
 export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }
 
-// milestoneText counts attempts from 1, and records from 0.
+// milestoneText counts attempts from 1, but records count from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
-// gainText describes the predicted effect of a change. If the new length can be the old length, gainText describes the saved time instead.
+// gainText describes the predicted effect of a change. If the new length can equal the old length, gainText describes the saved time instead.
 export function gainText(change, total) {
   const range = (least, most) => least.toFixed(1) + ' to ' + most.toFixed(1) + ' s';
   if (change.gain_least_seconds <= 0) return 'up to ' + change.gain_most_seconds.toFixed(1) + ' s earlier';

@@ -43,7 +43,7 @@ var nodeStartUpPanels = []panel{
 			"s"}}, "node"},
 }
 
-// workloadPanels are the panels about the start-ups of each workload, also of pods that no longer exist.
+// workloadPanels are the panels about the start-ups of each workload, including the start-ups of deleted pods.
 var workloadPanels = []panel{
 	{graph, "Start-ups by workload", "none", 8, needsWorkloads + ofTheWorst, []query{
 		{expr: worst(workloadStartUps, workload), name: "{{namespace}}/{{workload}} {{cluster}}"}}, "namespace"},

@@ -16,8 +16,8 @@ import (
 // The load of the scenario "agent-cost".
 const (
 	ownBlocks      = 4   // number of blocks for each kind of image: present or cold
-	ownPresentPods = 30  // number of pods in each block whose images are already on the node
-	ownColdPods    = 10  // number of pods in each block that pulls images
+	ownPresentPods = 30  // number of pods in a block with present images
+	ownColdPods    = 10  // number of pods in a block with cold images
 	fullNode       = 110 // the kubelet's default maximum number of pods
 	idleMinutes    = 2
 	scrapeInterval = 15 * time.Second
