@@ -135,8 +135,9 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	return result, failed, nil
 }
 
-// sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. This
-// happens if the agent is too old, if the agent keeps no sums, or if the user has no permission to get sums.
+// sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. The
+// sums are not available if the agent is too old, if the agent keeps no sums, or if the user has no permission to get
+// sums.
 func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
 	sums, err := c.Report(ctx, since)
 	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {

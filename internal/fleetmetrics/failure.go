@@ -55,7 +55,7 @@ func (s *Server) notPrometheus(err error) error {
 		"must respond at %s/api/v1/query", s.address, err, s.address)
 }
 
-// failed adds a remedy to an error that Prometheus itself reported.
+// The method "failed" adds a remedy to an error that Prometheus itself reported.
 func (s *Server) failed(err *v1.Error) error {
 	remedy := "Check that Prometheus is healthy. If its queries take too long, set a shorter --since"
 	switch err.Type {

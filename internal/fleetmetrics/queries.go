@@ -40,7 +40,7 @@ func (s span) presence() []query {
 	}
 }
 
-// sums returns the queries for all sums of a report.
+// The method "sums" returns the queries for all sums of a report.
 func (s span) sums() []query {
 	all := []query{
 		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",

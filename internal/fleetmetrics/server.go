@@ -54,7 +54,7 @@ func open(server *url.URL, token string, limit int64) (*Server, error) {
 // Close closes the idle connections to the server.
 func (s *Server) Close() { s.transport.CloseIdleConnections() }
 
-// limited adds the credentials to each request, and limits the size of each response.
+// The type "limited" adds the credentials to each request, and limits the size of each response.
 type limited struct {
 	next  http.RoundTripper
 	user  *url.Userinfo
@@ -79,7 +79,7 @@ func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// checked turns responses that do not come from Prometheus into errors.
+// The type "checked" returns an error for each response that does not come from Prometheus.
 type checked struct{ api.Client }
 
 // Do implements api.Client.

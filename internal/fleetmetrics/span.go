@@ -28,15 +28,16 @@ func (s span) length() time.Duration { return time.Duration(s.hours) * hour }
 
 func (s span) since() time.Time { return s.until.Add(-s.length()) }
 
-// sum returns an expression for the sum of a recorded series over the span. The sum has one value for each window. The
-// windows cover the whole span, and do not overlap.
+// The method "sum" returns an expression for the sum of a recorded series over the span. The sum has one value for each
+// window. The windows cover the whole span, and do not overlap.
 func (s span) sum(series string, window time.Duration) string {
 	return s.over("sum_over_time", series, window)
 }
 
-// over applies a function to the values of a series at the ends of all windows in the span. PromQL evaluates a subquery
-// at multiples of the window. So the expression shifts the series, and the last window ends at the end of the span. The
-// range is a second shorter than the span, because Prometheus 2 includes the start of a range, unlike Prometheus 3.
+// The method "over" returns an expression that applies a function to a series. The function gets the values at the ends
+// of all windows in the span. PromQL evaluates a subquery at multiples of the window. So the expression shifts the
+// series, and the last window ends at the end of the span. The range is a second shorter than the span, because
+// Prometheus 2 includes the start of a range, unlike Prometheus 3.
 func (s span) over(function, series string, window time.Duration) string {
 	shift := s.until.Unix() % int64(window/time.Second)
 	if shift > 0 {
@@ -45,10 +46,10 @@ func (s span) over(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, series, int(s.length()/time.Second)-1, window/time.Minute)
 }
 
-// increase returns an expression for the increase of a counter over the span. The counter's series can begin later than
-// the agent. A series that begins within the span counts from zero if the agent was scraped at the start of the span,
-// or if the agent started within the span. The comments in rules.yaml explain all four cases of a counter and its
-// agent.
+// The method "increase" returns an expression for the increase of a counter over the span. The counter's series can
+// begin later than the agent. A series that begins within the span counts from zero if the agent was scraped at the
+// start of the span, or if the agent started within the span. The comments in rules.yaml explain all four cases of a
+// counter and its agent.
 func (s span) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(s.length() / time.Second)

@@ -10,8 +10,8 @@ import (
 // not predict its end.
 const maxRemaining = 24 * time.Hour
 
-// remaining returns the time until all content of a download has arrived, if the recent rate stays the same. The result
-// excludes the unpacking. If the rate or the size is unknown, remaining returns 0.
+// The function "remaining" returns the time until all content of a download has arrived, if the recent rate stays the
+// same. The result excludes the unpacking. If the rate or the size is unknown, the result is 0.
 func remaining(d imagepull.Download) time.Duration {
 	rest := d.TotalBytes - d.DoneBytes
 	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {

@@ -118,8 +118,8 @@ func workloadName(item api.ReportItem) string {
 	return WorkloadName(item.Namespace, item.Owner.Kind, item.Owner.Name)
 }
 
-// WorkloadName returns the name of a workload in the form of the command explain, for example "deployment shop/web".
-// For pods without a controller, the argument "name" is empty.
+// WorkloadName returns the name of a workload in the form that the command explain uses, for example "deployment
+// shop/web". For pods without a controller, the argument "name" is empty.
 func WorkloadName(namespace, kind, name string) string {
 	if name == "" {
 		return "pods without a controller in " + namespace

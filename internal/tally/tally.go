@@ -119,7 +119,7 @@ func (t *Tally) forget(now time.Time) {
 // agent started, now.Sub still returns the true time since the start, because both times have a monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
-// limit allows the sums of one hour to use the memory that the other hours do not use.
+// The method "limit" allows the sums of one hour to use the memory that the other hours do not use.
 func (t *Tally) limit(i int) {
 	sums := t.hours[i].sums
 	sums.limit = t.config.Bytes - t.size() + sums.bytes

@@ -133,7 +133,7 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 	return values
 }
 
-// partsOf returns the phases for which the data supports a contribution to the difference. Unattributed time is never a
+// partsOf returns the phases that contribute to the difference according to a rank test. Unattributed time is never a
 // part. The candidates are the phases that make up at least minPart of the difference. partsOf corrects each
 // candidate's rank test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) []Part {

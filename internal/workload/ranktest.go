@@ -133,8 +133,8 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	return far / all
 }
 
-// approximate returns the probability of a difference of at least "distance", according to the normal approximation.
-// The argument "distance" is the distance between the sum of the doubled ranks and its expected value.
+// The function "approximate" returns the probability of a difference of at least "distance", according to the normal
+// approximation. The argument "distance" is the distance between the sum of the doubled ranks and its expected value.
 func approximate(small, total int, ties float64, distance int) float64 {
 	m, n := float64(small), float64(total)
 	variance := m * (n - m) / 12 * (n + 1 - ties/(n*(n-1)))

@@ -25,8 +25,8 @@ type blobBytes struct {
 	startedAt time.Time
 }
 
-// received counts the bytes of one image that arrived between the agent's queries. The method "next" returns a new
-// received, and does not change the old one.
+// The type "received" counts the bytes of one image that arrived between the agent's queries. The method "next" returns
+// a new received, and does not change the old one.
 type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
@@ -41,11 +41,12 @@ type receivedTotal struct {
 	bytes int64
 }
 
-// next returns the state after another query, at the given time. The receiver is the state after the previous query, or
-// nil. If a blob lost bytes, for example because its download began again, next starts to count from zero.
+// The method "next" returns the state after another query, at the given time. The receiver is the state after the
+// previous query, or nil. If a blob lost bytes, for example because its download began again, the method starts to
+// count from zero.
 //
-// next counts only bytes that certainly arrived between the two queries. A resumed download and a layer from another
-// image increase the bytes on the node without a download.
+// The method counts only bytes that certainly arrived between the two queries. If a download resumes, or if a layer
+// comes from another image, the bytes on the node increase by bytes that did not arrive between the two queries.
 func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *received {
 	after := &received{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {

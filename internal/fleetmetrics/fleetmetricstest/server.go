@@ -101,7 +101,7 @@ func Serve(t testing.TB, answers Answers) *httptest.Server {
 	return server
 }
 
-// results returns samples in the JSON format of Prometheus' HTTP API.
+// The function "results" returns samples in the JSON format of Prometheus' HTTP API.
 func results(samples []Sample, at string) []byte {
 	type result struct {
 		Metric map[string]string `json:"metric"`
