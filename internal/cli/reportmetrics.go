@@ -52,7 +52,8 @@ func (p *prometheus) check(t target) error {
 		}
 	}
 	if len(given) > 0 {
-		return fmt.Errorf("--prometheus cannot be combined with %s: remove one of them", strings.Join(given, ", "))
+		return fmt.Errorf("--prometheus cannot be combined with %s: remove --prometheus or the other flags",
+			strings.Join(given, ", "))
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mountLeast is the longest time that the kubelet needs to mount volumes that are ready immediately.
-const mountLeast = 500 * time.Millisecond
+// readyMount is the longest time that the kubelet needs to mount volumes that are ready immediately.
+const readyMount = 500 * time.Millisecond
 
 // changes returns the changes that concern the start-up. The caller omits each change whose gain is uncertain or too
 // small.
@@ -142,7 +142,7 @@ func (s *startUp) volumes() []change {
 	s.save(&c, []timeline.Phase{timeline.PhaseVolumes}, all)
 	for i, phase := range s.phases {
 		if phase.Phase == timeline.PhaseVolumes {
-			c.saved[i].low = max(c.saved[i].low-mountLeast, 0)
+			c.saved[i].low = max(c.saved[i].low-readyMount, 0)
 		}
 	}
 	c.text, c.assumption = "with volumes that are ready at once", "if the kubelet mounts the volumes within 0.5 s"

@@ -85,7 +85,7 @@ func check(t *testing.T, seed uint64, p api.WhatIfRecord, what string, low, high
 func changed(pod simulatedPod, change api.WhatIf, container string, random *rand.Rand) simulatedPod {
 	pod.containers = slices.Clone(pod.containers)
 	if change == api.WhatIfVolumes {
-		pod.volumes = between(random, 0, mountLeast)
+		pod.volumes = between(random, 0, readyMount)
 	}
 	for i := range pod.containers {
 		c := &pod.containers[i]
