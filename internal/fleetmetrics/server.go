@@ -120,6 +120,9 @@ func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.V
 	}
 	finite := result[:0]
 	for _, sample := range result {
+		if sample == nil {
+			return nil, nil, fmt.Errorf("%w: the result contains null", errNotPrometheus)
+		}
 		if number := float64(sample.Value); !math.IsNaN(number) && !math.IsInf(number, 0) {
 			finite = append(finite, sample)
 		}

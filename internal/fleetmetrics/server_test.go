@@ -106,6 +106,7 @@ func TestFailuresNameRemedies(t *testing.T) {
 		{"redirect", answer(302, ""), "/api/v1/query"},
 		{"other JSON", answer(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`),
 			"the result is not a vector"},
+		{"null", answer(200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`), "/api/v1/query"},
 		{"no credentials", answer(401, ""), "--prometheus-token-file"},
 		{"no permission", answer(403, ""), "--prometheus-token-file"},
 		{"too many samples", answer(422, problem("execution")), "a shorter --since"},
