@@ -2,6 +2,7 @@ package fleetmetrics
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/prometheus/common/model"
 
@@ -33,10 +34,10 @@ func (s span) presence() []query {
 	return []query{
 		{"rule_hours", fmt.Sprintf("max(%s)",
 			s.over("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
-			func(m *report.Measured, _ model.Metric, value float64) { m.RuleHours = int(value) }},
+			func(m *report.Measured, _ model.Metric, value float64) { m.RuleHours = whole(value) }},
 		{"nodes", fmt.Sprintf("count(count by (%s) (%s))", byNode,
 			s.over("count_over_time", "podlapse_build_info", quarter)),
-			func(m *report.Measured, _ model.Metric, value float64) { m.NodeCount = int(value) }},
+			func(m *report.Measured, _ model.Metric, value float64) { m.NodeCount = whole(value) }},
 	}
 }
 
@@ -158,7 +159,7 @@ func (s span) workloads() []query {
 	}
 	return []query{
 		{"workload_series", "count(podlapse_workload_startups_total)",
-			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = int(value) }},
+			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = whole(value) }},
 		{"workload_start_ups", startUps, take(func(row *report.MeasuredRow, value float64) { row.StartUps = value })},
 		{"workload_failures", s.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
@@ -175,6 +176,10 @@ func (s span) workloads() []query {
 			}},
 	}
 }
+
+// whole converts a number of hours, nodes or series. The result is not negative, even if a broken server returns another
+// number.
+func whole(number float64) int { return int(min(max(number, 0), math.MaxInt32)) }
 
 func workloadRow(m *report.Measured, of model.Metric) *report.MeasuredRow {
 	name := report.WorkloadName(string(of["namespace"]), string(of["workload_kind"]), string(of["workload"]))

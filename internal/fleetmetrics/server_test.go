@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -153,6 +154,20 @@ func TestCredentials(t *testing.T) {
 	basic := serve("Basic dXNlcjpzM2NyZXQ=") // user:s3cret in base64
 	if _, err := read(t, strings.Replace(basic, "://", "://user:"+secret+"@", 1), ""); err != nil {
 		t.Errorf("password: %v", err)
+	}
+}
+
+// TestBrokenNumbers checks that the numbers of a broken server do not overflow.
+func TestBrokenNumbers(t *testing.T) {
+	for number, want := range map[float64]int{1e300: math.MaxInt32, 2.9: 2} {
+		answers := fleetmetricstest.Fleet(true)
+		for _, name := range []string{"rule_hours", "nodes", "workload_series"} {
+			answers[name] = []fleetmetricstest.Sample{fleetmetricstest.Of(number)}
+		}
+		m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+		if err != nil || m.RuleHours != want || m.NodeCount != want || m.WorkloadSeries != want {
+			t.Errorf("%g: %d, %d, %d, %v", number, m.RuleHours, m.NodeCount, m.WorkloadSeries, err)
+		}
 	}
 }
 

@@ -62,9 +62,9 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 // seconds. If base is zero, the row has no factor.
 func (m *MeasuredRow) row(name string, base float64) Row {
 	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),
-		Pulls: number(m.Pulls), Bytes: int64(m.Bytes)}
-	if base > 0 {
-		r.Factor = new((base + m.Lost) / base)
+		Pulls: number(m.Pulls), Bytes: int64(number(m.Bytes))}
+	if factor := max((base+m.Lost)/base, 0); base > 0 && factor <= math.MaxFloat64 {
+		r.Factor = new(factor)
 	}
 	if m.MostLost > 0 {
 		r.Most, r.MostLost = m.Most, min(r.Lost, fromSeconds(m.MostLost))
@@ -72,19 +72,25 @@ func (m *MeasuredRow) row(name string, base float64) Row {
 	return r
 }
 
-func number(estimate float64) int { return int(math.Round(estimate)) }
+// number rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned another number.
+func number(estimate float64) int { return int(math.Round(min(max(estimate, 0), maxNumber))) }
+
+// maxNumber is the largest number of bytes, start-ups or pulls in a report.
+const maxNumber = 1 << 53
 
 // FromMetrics converts the sums from Prometheus into a report. Each section has at most the given number of rows.
 func FromMetrics(m Measured, rows int) Report {
 	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
 		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
 	causes := m.causeRows()
+	var seconds, lost float64 // sums of Seconds could be too large
 	for _, sums := range m.Causes {
-		r.Seconds += fromSeconds(sums.Seconds)
+		seconds += sums.Seconds
 	}
 	for _, row := range causes {
-		r.Lost += row.Lost
+		lost += row.Lost.Duration().Seconds()
 	}
+	r.Seconds, r.Lost = fromSeconds(max(seconds, 0)), fromSeconds(lost)
 	r.Causes = section(causes, rows, m.causeNote())
 	r.Nodes = m.nodeSection(rows)
 	r.Registries = m.registrySection(rows)
@@ -113,7 +119,7 @@ func (m *Measured) causeRows() []Row {
 	var rows []Row
 	for name, sums := range m.Causes {
 		row := sums.row(name, 0)
-		row.Seconds = fromSeconds(sums.Seconds)
+		row.Seconds = fromSeconds(max(sums.Seconds, 0))
 		if row.Lost.Duration() < leastLost {
 			continue
 		}
@@ -145,7 +151,7 @@ func (m *Measured) nodeSection(most int) Section {
 		}
 		unknown--
 		row := sums.row(name, sums.Expected)
-		if row.Lost.Duration() < leastLost {
+		if row.Factor == nil || row.Lost.Duration() < leastLost {
 			continue
 		}
 		row.Sentence = nodeSentence(row)
@@ -181,7 +187,7 @@ func (m *Measured) workloadRows() []Row {
 	var rows []Row
 	for name, sums := range m.Workloads {
 		row := sums.row(name, sums.Seconds-sums.Lost)
-		row.Seconds = fromSeconds(sums.Seconds)
+		row.Seconds = fromSeconds(max(sums.Seconds, 0))
 		if row.Lost.Duration() < leastLost {
 			continue
 		}

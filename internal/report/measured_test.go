@@ -1,6 +1,9 @@
 package report
 
 import (
+	"encoding/json"
+	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +42,26 @@ func TestFromMetrics(t *testing.T) {
 	}
 	if len(r.Notes) != 1 || r.Images.Note == "" || r.Nodes.Note != "" {
 		t.Errorf("notes %q, %q, %q", r.Notes, r.Images.Note, r.Nodes.Note)
+	}
+}
+
+// TestFromBrokenMetrics checks that a report has a JSON form and no number below zero if a server returns any numbers.
+func TestFromBrokenMetrics(t *testing.T) {
+	for _, number := range []float64{1e300, -1e300, math.MaxFloat64, -math.MaxFloat64, -3, 1e-310} {
+		for _, other := range []float64{number, 1, -number} {
+			m := fleetOf()
+			m.StartUps, m.Failures, m.InProgress = number, number, number
+			for _, rows := range []MeasuredRows{m.Causes, m.Nodes, m.Registries, m.Workloads} {
+				*rows.Row("broken") = MeasuredRow{Seconds: number, Lost: other, Expected: number, StartUps: number,
+					Failures: number, Pulls: number, Bytes: number, Most: "x", MostLost: number}
+				*rows.Row("also broken") = *rows.Row("broken")
+			}
+			r := FromMetrics(m, 5)
+			text, err := json.Marshal(r)
+			if err != nil || regexp.MustCompile("[: (]-[0-9]").Match(text) {
+				t.Errorf("%g, %g: %v\n%s", number, other, err, text)
+			}
+		}
 	}
 }
 

@@ -152,4 +152,9 @@ func section(all []Row, most int, note string) Section {
 	return s
 }
 
-func fromSeconds(s float64) api.Seconds { return api.Seconds(math.Round(s * float64(time.Second))) }
+// maxSeconds is the longest time in a report, in seconds. A longer time does not fit into the type Seconds.
+const maxSeconds = 9e9
+
+func fromSeconds(s float64) api.Seconds {
+	return api.Seconds(math.Round(min(s, maxSeconds) * float64(time.Second)))
+}
