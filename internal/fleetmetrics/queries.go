@@ -166,7 +166,11 @@ func (s span) workloads() []query {
 		{"workload_seconds", fmt.Sprintf("sum by (%s) (%s)", byWorkload, seconds),
 			take(func(row *report.MeasuredRow, value float64) { row.Seconds = value })},
 		{"workload_lost", fmt.Sprintf("sum by (%s) (%s)", byWorkload, lost),
-			take(func(row *report.MeasuredRow, value float64) { row.Lost = value })},
+			func(m *report.Measured, of model.Metric, value float64) {
+				if of["workload_kind"] != "" {
+					workloadRow(m, of).Lost, m.ComparedWorkloads = value, true
+				}
+			}},
 		{"workload_most", fmt.Sprintf("topk by (%s) (1, %s)", byWorkload, lost),
 			func(m *report.Measured, of model.Metric, value float64) {
 				if of["workload_kind"] != "" {

@@ -61,6 +61,9 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
 		}
 	}
+	if !m.Compared || !m.ComparedWorkloads {
+		t.Errorf("compared: %t, workloads: %t", m.Compared, m.ComparedWorkloads)
+	}
 	if len(m.Registries) != 2 || len(m.Workloads) != 1 {
 		t.Errorf("rows that stand for several registries or workloads: %v, %v", m.Registries, m.Workloads)
 	}

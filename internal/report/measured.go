@@ -20,9 +20,10 @@ type Measured struct {
 	StartUps, Failures float64
 	InProgress         float64
 	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them
-	// Causes contains the observed time and the lost time of each cause. The lost time comes from the comparison of
-	// each node with the other nodes. Compared is true if this comparison was possible for at least one node.
-	Compared                             bool
+	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
+	// other nodes of at least one node have enough start-ups for a comparison. ComparedWorkloads is true if the other
+	// workloads of at least one workload have enough start-ups.
+	Compared, ComparedWorkloads          bool
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings of Prometheus about missing data
 }
@@ -200,8 +201,10 @@ func (m *Measured) workloadRows() []Row {
 // workloadNote explains why the report has no rows about workloads.
 func (m *Measured) workloadNote() string {
 	switch {
-	case len(m.Workloads) > 1:
+	case m.ComparedWorkloads:
 		return "no workload takes more time per start-up than the other workloads"
+	case len(m.Workloads) > 1:
+		return tooFew
 	case len(m.Workloads) == 1:
 		return "a single workload has no other workloads to compare with"
 	case m.WorkloadSeries > 0:

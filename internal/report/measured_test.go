@@ -94,6 +94,10 @@ func TestFromIncompleteMetrics(t *testing.T) {
 		{func(m *Measured) { m.Causes, m.Compared = nil, false },
 			"LOST BY CAUSE: too few start-ups on the other nodes"},
 		{func(m *Measured) { m.Workloads = MeasuredRows{"a": {}} }, "a single workload has no other workloads"},
+		{func(m *Measured) { m.Workloads = MeasuredRows{"a": {StartUps: 2}, "b": {StartUps: 3}} },
+			"WORST WORKLOADS: too few successful start-ups for a comparison"},
+		{func(m *Measured) { m.Workloads, m.ComparedWorkloads = MeasuredRows{"a": {StartUps: 20}}, true },
+			"WORST WORKLOADS: no workload takes more time per start-up than the other workloads"},
 	} {
 		m := fleetOf()
 		test.change(&m)
