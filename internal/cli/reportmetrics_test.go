@@ -44,7 +44,8 @@ WORST IMAGES
 WORST WORKLOADS
 `
 	without := reportOf(t, fleetmetricstest.Fleet(false))
-	const missing = "(the agents export no metrics about workloads: set --metrics-workloads=20 on the agents)\n"
+	const missing = "(the agents exported no metrics about workloads in this time: set --metrics-workloads=20 on the " +
+		"agents)\n"
 	if without.code != ExitOK || without.stdout != want+missing || without.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", without.code, without.stderr, without.stdout, want+missing)
 	}

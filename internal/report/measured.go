@@ -19,7 +19,7 @@ type Measured struct {
 	// did not succeed.
 	StartUps, Failures float64
 	InProgress         float64
-	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them
+	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them now
 	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
 	// other nodes of at least one node have enough start-ups for a comparison. ComparedWorkloads is true if the other
 	// workloads of at least one workload have enough start-ups.
@@ -209,6 +209,8 @@ func (m *Measured) workloadNote() string {
 		return "a single workload has no other workloads to compare with"
 	case m.WorkloadSeries > 0:
 		return "Prometheus lacks the recording rules about workloads: update the rules of podlapse"
+	case number(m.StartUps) == 0:
+		return noStartUps // a workload has no series before its first start-up
 	}
-	return "the agents export no metrics about workloads: set --metrics-workloads=20 on the agents"
+	return "the agents exported no metrics about workloads in this time: set --metrics-workloads=20 on the agents"
 }
