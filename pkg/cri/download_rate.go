@@ -95,10 +95,14 @@ func (l *look) rateOf(image imageContents, own map[digest.Digest]ingest, blobs m
 	r := l.session.received[image.manifest].next(l.at, blobs)
 	l.received[image.manifest] = r
 	var writtenAt time.Time
-	for _, i := range own {
-		writtenAt = laterOf(writtenAt, i.updatedAt)
+	for blob, b := range blobs {
+		if i, runs := own[blob]; runs {
+			writtenAt = laterOf(writtenAt, i.updatedAt)
+		} else {
+			writtenAt = laterOf(writtenAt, b.startedAt) // the end of the download
+		}
 	}
-	if !writtenAt.IsZero() && l.at.Sub(writtenAt) > stalledAfter {
+	if l.at.Sub(writtenAt) > stalledAfter {
 		return 0
 	}
 	return r.rate()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // TestRateOfDownload checks that a download has a rate after two queries, while bytes arrive. While the config of the
@@ -47,5 +48,30 @@ func TestRateOfDownload(t *testing.T) {
 				t.Errorf("%d bytes per second, but the last byte arrived 11 s before", got)
 			}
 		})
+	}
+}
+
+// TestRateOfStalledDownload has a pull that receives nothing after the end of its first layer, because the registry
+// does not answer the request for the second layer.
+func TestRateOfStalledDownload(t *testing.T) {
+	for after, known := range map[time.Duration]bool{7 * time.Second: true, 25 * time.Second: false} {
+		fake, h := downloads(t, critest.Options{})
+		h.since = begun.Add(-time.Second)
+		image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 1e6,
+			At: begun})
+		ref := "layer-" + image.Layers[0]
+		now := func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }
+		fake.PutIngest(critest.Ingest{Ref: ref, Offset: 1, Total: 1e6, StartedAt: begun, UpdatedAt: now()})
+		h.eventually(imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
+			StartedAt: begun, ResolvedAt: begun, Blobs: 1, DoneBytes: image.ConfigSize + 1,
+			TotalBytes: image.ConfigSize + 2e6})
+		h.ahead.Add(int64(5 * time.Second))
+		fake.EndIngest(ref)
+		fake.PutLayer(image, 0, 1e6, now())
+		h.ahead.Add(int64(after - 5*time.Second))
+		got, err := h.ask()
+		if err != nil || len(got) != 1 || got[0].Complete || (got[0].BytesPerSecond > 0) != known {
+			t.Errorf("after %s: %+v, %v", after, got, err)
+		}
 	}
 }
