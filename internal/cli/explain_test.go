@@ -162,8 +162,8 @@ func TestExplainShowsStateOfPull(t *testing.T) {
 	server := clusterOf(t, cluster)
 	live := &cluster[2].pulls.Items[0]
 	atNoon(t, server, "explain", "cart-1", "-n", "shop").must(t, ExitOK,
-		"\nIN PROGRESS\n  app: 31.0 of 118.0 MiB (26 %) at 0.5 MiB/s, downloaded in about 2m54s\n", "")
-	atNoon(t, server, "pulls", "-n", "shop").must(t, ExitOK, " pulling at 0.5 MiB/s, downloaded in about 2m54s ", "")
+		"\nIN PROGRESS\n  app: 31.0 of 118.0 MiB (26 %) at 0.5 MiB/s, download ends in about 2m54s\n", "")
+	atNoon(t, server, "pulls", "-n", "shop").must(t, ExitOK, " pulling at 0.5 MiB/s, download ends in about 2m54s ", "")
 	for state, want := range map[string]string{
 		api.PullStateQueued: "queued", api.PullStateUnpacking: "unpacking", "": "queued or pulling",
 	} {

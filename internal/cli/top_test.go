@@ -105,7 +105,7 @@ func TestTopWatch(t *testing.T) {
 	want := []string{
 		"POD STATE AGE PHASE FOR CAUSE WHERE TOOK VERDICT",
 		"shop/cart-1 starting 1m34s pull 1m34s registry app, 31.0 of 118.0 MiB (26 %) from quay.example " +
-			"at 0.5 MiB/s, downloaded in about 2m54s - -",
+			"at 0.5 MiB/s, download ends in about 2m54s - -",
 		"shop/web-7d4b9-x2x8c ready - - - - - 4.9 s 4.9 s to ready; ±0.9 s",
 	}
 	if code != ExitOK || len(rows) < len(want) || strings.Join(rows[:len(want)], "\n") != strings.Join(want, "\n") {

@@ -63,7 +63,7 @@ func ProgressText(pull api.LivePullRecord) string {
 }
 
 // rateText returns the rate and the remaining time of a download. The text begins with a space, for example " at 12.0
-// MiB/s, downloaded in about 8 s". If the rate is unknown, rateText returns an empty text.
+// MiB/s, download ends in about 8 s". If the rate is unknown, rateText returns an empty text.
 func rateText(pull api.LivePullRecord) string {
 	if pull.State != api.PullStatePulling || pull.BytesPerSecond <= 0 {
 		return ""
@@ -73,7 +73,7 @@ func rateText(pull api.LivePullRecord) string {
 		text = fmt.Sprintf(" at %.1f KiB/s", float64(pull.BytesPerSecond)/kibibyte)
 	}
 	if pull.Remaining > 0 {
-		text += ", downloaded in about " + aboutText(pull.Remaining.Duration())
+		text += ", download ends in about " + aboutText(pull.Remaining.Duration())
 	}
 	return text
 }

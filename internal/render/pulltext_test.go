@@ -34,7 +34,7 @@ func TestLivePullTexts(t *testing.T) {
 		{api.LivePullRecord{State: api.PullStateUnpacking}, "unpacking", "unpacking"},
 		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20, TotalBytes: 20 << 20,
 			BytesPerSecond: 12 << 20, Remaining: api.Seconds(1250 * time.Millisecond)}, "pulling",
-			"5.0 of 20.0 MiB (25 %) from x.example at 12.0 MiB/s, downloaded in about 1 s"},
+			"5.0 of 20.0 MiB (25 %) from x.example at 12.0 MiB/s, download ends in about 1 s"},
 		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20, BytesPerSecond: 2 << 10}, "pulling",
 			"5.0 MiB from x.example at 2.0 KiB/s"},
 		{api.LivePullRecord{}, "queued or pulling", "queued or pulling from x.example"},
@@ -57,8 +57,8 @@ func TestLivePullRateText(t *testing.T) {
 	pull := api.LivePullRecord{State: api.PullStatePulling, Outcome: imagepull.OutcomePulling, Restart: true,
 		BytesPerSecond: 12 << 20}
 	for remaining, want := range map[time.Duration]string{
-		0: "", 40 * time.Millisecond: ", downloaded in about 1 s", 8400 * time.Millisecond: ", downloaded in about 8 s",
-		59800 * time.Millisecond: ", downloaded in about 1m00s", 2 * time.Hour: ", downloaded in about 2h00m",
+		0: "", 40 * time.Millisecond: ", download ends in about 1 s", 8400 * time.Millisecond: ", download ends in about 8 s",
+		59800 * time.Millisecond: ", download ends in about 1m00s", 2 * time.Hour: ", download ends in about 2h00m",
 	} {
 		pull.Remaining = api.Seconds(remaining)
 		if got := LivePullRateText(pull); got != "pulling at 12.0 MiB/s"+want+", restart" {
