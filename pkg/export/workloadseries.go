@@ -82,10 +82,13 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	if t.Owner == (timeline.Owner{}) {
 		w.kind, w.name = "Pod", labelValue(t.Name, maxName)
 	}
-	if _, named := s.latest[w]; !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
+	latest, named := s.latest[w]
+	if !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
 		return workload{name: otherWorkloads}
 	}
-	s.latest[w] = t.SettledAt
+	if !named || t.SettledAt.After(latest) { // a new agent reports earlier start-ups in any order
+		s.latest[w] = t.SettledAt
+	}
 	return w
 }
 

@@ -81,3 +81,17 @@ func TestWorkloadSeriesAreBounded(t *testing.T) {
 		t.Errorf("%d series, %v; want at most %d", got, err, want)
 	}
 }
+
+// TestWorkloadSeriesOutOfOrder has a start-up that ended before the latest start-up of its workload, but is reported
+// later. The workload keeps its series for an hour after the latest start-up.
+func TestWorkloadSeriesOutOfOrder(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	s := NewWorkloadSeries(registry, 1)
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s.Observe(startUpOf("web", at))
+	s.Observe(startUpOf("web", at.Add(-30*time.Minute)))
+	s.Observe(startUpOf("late", at.Add(freeAfter-time.Minute)))
+	if got := testutil.ToFloat64(s.ended.WithLabelValues("shop", "Deployment", "web")); got != 2 {
+		t.Errorf("%g start-ups, want 2", got)
+	}
+}
