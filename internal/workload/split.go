@@ -14,8 +14,9 @@ type Images struct {
 	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil without such start-ups
 	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
-	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If each
-	// revision has start-ups in only one group, Difference is nil.
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there are
+	// several of these revisions, both groups contain the same number of start-ups of each revision. If each revision
+	// has start-ups in only one group, Difference is nil.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
@@ -24,30 +25,51 @@ type Node struct {
 	Name      string    `json:"node"`
 	Durations Durations `json:"durations"`
 	Others    Durations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes.
+	// Difference compares this node with all other nodes. If the start-ups have several revisions, Durations and Others
+	// contain the same number of start-ups of each revision.
 	Difference Difference `json:"difference"`
 }
 
-// sameRevisions removes the start-ups of revisions that occur in only one of two groups. Without this step, a slow
-// revision that runs only on some nodes would make these nodes look slow.
+// sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
+// that runs only on some nodes would look like slow nodes. If several revisions occur in both groups, sameRevisions
+// keeps the same number of start-ups of each revision in both groups: the latest ones. Otherwise, a node with a larger
+// share of a slow revision would look like a slow node. Both groups must begin with the latest start-up.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
-	revisions := func(samples []*sample) map[string]bool {
-		found := map[string]bool{}
+	count := func(samples []*sample) map[string]int {
+		counts := map[string]int{}
 		for _, s := range samples {
-			found[s.record.Revision] = true
+			counts[s.record.Revision]++
 		}
-		return found
+		return counts
 	}
-	keep := func(samples []*sample, also map[string]bool) []*sample {
-		return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return !also[s.record.Revision] })
+	inFirst, inSecond := count(first), count(second)
+	common := map[string]int{}
+	for revision, n := range inFirst {
+		if also := inSecond[revision]; also > 0 {
+			common[revision] = min(n, also)
+		}
 	}
-	return keep(first, revisions(second)), keep(second, revisions(first))
+	keep := func(samples []*sample) []*sample {
+		kept := map[string]int{}
+		return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool {
+			most, both := common[s.record.Revision]
+			kept[s.record.Revision]++
+			return !both || len(common) > 1 && kept[s.record.Revision] > most
+		})
+	}
+	return keep(first), keep(second)
+}
+
+func latestFirst(samples []*sample) []*sample {
+	return slices.SortedFunc(slices.Values(samples), func(a, b *sample) int {
+		return cmp.Or(b.record.CreatedAt.Compare(a.record.CreatedAt.Time), cmp.Compare(a.record.ID, b.record.ID))
+	})
 }
 
 func splitByImage(samples []*sample, mixed bool) Images {
 	var images Images
 	groups := map[imageState][]*sample{}
-	for _, s := range samples {
+	for _, s := range latestFirst(samples) {
 		groups[s.image] = append(groups[s.image], s)
 	}
 	present, pulled := groups[imagePresent], groups[imagePulled]
@@ -89,6 +111,7 @@ func splitByNode(samples []*sample, mixed bool) []Node {
 		}
 		return sameRevisions(here, elsewhere)
 	}
+	samples = latestFirst(samples)
 	count := map[string]int{}
 	for _, s := range samples {
 		count[s.record.Node]++

@@ -290,6 +290,39 @@ func TestRevisionIsNoNode(t *testing.T) {
 	}
 }
 
+// TestShareOfRevisionIsNoNode has an old and a slower new revision on two nodes, but different shares of them. The larger
+// share of the slower revision must not look like a slow node, and not like the effect of absent images.
+func TestShareOfRevisionIsNoNode(t *testing.T) {
+	var records []api.Record
+	for _, group := range []struct {
+		node, revision string
+		n, minute      int
+		outcome        imagepull.Outcome
+	}{
+		{"a", "41", 20, 0, imagepull.OutcomePresent}, {"a", "42", 4, 1, imagepull.OutcomePresent},
+		{"b", "41", 4, 0, imagepull.OutcomeDownloaded}, {"b", "42", 20, 1, imagepull.OutcomeDownloaded},
+	} {
+		like := invented{name: group.node + group.revision, node: group.node, revision: group.revision,
+			minute: group.minute, ready: 2, outcome: group.outcome}
+		if group.revision == "42" {
+			like.ready = 10
+		}
+		records = append(records, several(group.n, like)...)
+	}
+	got := Summarize(records, Options{})
+	if len(got.Nodes) != 2 || got.Images.Difference == nil {
+		t.Fatalf("nodes %+v, images %+v", got.Nodes, got.Images)
+	}
+	for _, node := range got.Nodes {
+		if node.Difference.Verdict == MoreThanNoise || node.Durations.StartUps != 8 || node.Others.StartUps != 8 {
+			t.Errorf("node %s: %+v", node.Name, node)
+		}
+	}
+	if got.Images.Difference.Verdict == MoreThanNoise {
+		t.Errorf("images: %+v", got.Images)
+	}
+}
+
 // TestImageSizeIsOmitted has pods whose images have different sizes, or an unknown size.
 func TestImageSizeIsOmitted(t *testing.T) {
 	like := invented{revision: "a", ready: 1, outcome: imagepull.OutcomePresent, size: 10}
