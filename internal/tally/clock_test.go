@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -26,5 +27,23 @@ func TestClockSetBack(t *testing.T) {
 	kept.Add(startUp("cart", -26*time.Hour, timeline.StateReady, 1, 0))
 	if got := kept.Report(time.Time{}, nil).Totals.Ended; got != 1 {
 		t.Errorf("%d start-ups of the past day, want 1", got)
+	}
+}
+
+// TestRestoredBeginningIsMonotonic checks that the beginning has a monotonic reading after a restart. Without this
+// reading, beganAt cannot notice that somebody sets the clock.
+func TestRestoredBeginningIsMonotonic(t *testing.T) {
+	first := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return time.Now().Add(-time.Minute) }})
+	text, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := New(Config{Node: "a", Bytes: mib, Now: time.Now})
+	if err := second.Restore(text); err != nil {
+		t.Fatal(err)
+	}
+	if ago := time.Since(second.began); ago < time.Minute || ago > 2*time.Minute ||
+		!strings.Contains(second.began.String(), " m=") {
+		t.Errorf("the sums begin at %s", second.began)
 	}
 }

@@ -79,7 +79,7 @@ func (t *Tally) Restore(text []byte) error {
 		began = caught // start-ups between the save and this time are missing
 	}
 	if began.Before(t.began) {
-		t.began = began
+		t.began = now.Add(began.Sub(now)) // with the monotonic reading that beganAt needs
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)
