@@ -153,3 +153,26 @@ func TestRunSavesChanges(t *testing.T) {
 		}
 	})
 }
+
+// TestGapBetweenAgentsWithLittleMemory is like TestGapBetweenAgents, but the second agent has no room for all hours. The
+// removal of the oldest hours must not move the beginning to a time without an agent.
+func TestGapBetweenAgentsWithLittleMemory(t *testing.T) {
+	first, _ := tallyOf(mib)
+	for ago := 10; ago >= 0; ago-- {
+		for i := range 50 {
+			first.Add(startUp(fmt.Sprintf("web-%d-%d", ago, i), time.Duration(ago)*time.Hour, timeline.StateReady, 1, 0))
+		}
+	}
+	text, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := New(Config{Node: "a", Bytes: 4 << 10, Now: func() time.Time { return noon.Add(5 * time.Hour) }})
+	if err := second.Restore(text); err != nil {
+		t.Fatal(err)
+	}
+	report := second.Report(time.Time{}, nil)
+	if want := noon.Add(4 * time.Hour); report.Since.Before(want) || report.Totals.Ended >= 550 {
+		t.Errorf("%d start-ups since %s, want fewer than 550 since %s", report.Totals.Ended, report.Since, want)
+	}
+}

@@ -134,7 +134,8 @@ func (t *Tally) compact() {
 		t.hours[i].sums.fold()
 	}
 	for len(t.hours) > 1 && t.size() > most {
-		t.began = t.hours[1].start
+		// Add keeps the monotonic reading. The sums can also begin later than the oldest hour: see Restore.
+		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]
 	}
