@@ -166,9 +166,13 @@ func (m *Measured) nodeSection(most int) Section {
 
 func (m *Measured) registrySection(most int) Section {
 	var rows []Row
-	unknown := 0
+	used, unknown := 0, 0
 	for name, sums := range m.Registries {
 		row := sums.row(name, sums.Expected)
+		if row.Pulls == 0 && row.Failures == 0 && row.Factor == nil {
+			continue // the counters exist, but no pull increased them in this time
+		}
+		used++
 		if row.Factor == nil {
 			row.Lost = 0 // without an expected time, the lost time is unknown
 			unknown++
@@ -179,7 +183,8 @@ func (m *Measured) registrySection(most int) Section {
 		row.Sentence = registrySentence(row)
 		rows = append(rows, row)
 	}
-	note := noteOf(len(m.Registries) == 0, noPulls, "no registry is slower per byte than the other registries")
+	note := noteOf(used == 0, "no pulls with known bytes in this time",
+		"no registry is slower per byte than the other registries")
 	return withUnknown(section(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
 		"registry has no factor", "registries have no factor")
 }
