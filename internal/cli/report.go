@@ -42,8 +42,8 @@ func (c *reportConfig) table() flags.Table {
 		{
 			Name: "since", Value: "DURATION", Default: "24h",
 			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h, or at " +
-				"most 7d with --prometheus. The beginning of this period is rounded down to a full hour. Units: s, " +
-				"m, h, d",
+				"most 7d with --prometheus. The beginning of this period is rounded down to a full hour. With " +
+				"--prometheus, DURATION is rounded up to whole hours instead. Units: s, m, h, d",
 			Set: flags.Duration(&c.past, maxMetricsTime,
 				"at most 24h, or at most 7d with --prometheus, for example 6h"),
 		},
