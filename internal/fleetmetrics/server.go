@@ -66,7 +66,8 @@ type limited struct {
 func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("User-Agent", "podlapse-agent-cli")
-	if password, ok := l.user.Password(); ok {
+	if l.user != nil {
+		password, _ := l.user.Password()
 		request.SetBasicAuth(l.user.Username(), password)
 	}
 	if l.token != "" {

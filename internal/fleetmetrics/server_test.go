@@ -158,6 +158,9 @@ func TestCredentials(t *testing.T) {
 	if _, err := read(t, strings.Replace(basic, "://", "://user:"+secret+"@", 1), ""); err != nil {
 		t.Errorf("password: %v", err)
 	}
+	if _, err := read(t, strings.Replace(serve("Basic dXNlcjo="), "://", "://user@", 1), ""); err != nil {
+		t.Errorf("user without a password: %v", err)
+	}
 }
 
 // TestBrokenNumbers checks that the numbers of a broken server do not overflow.
