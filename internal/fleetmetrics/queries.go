@@ -160,6 +160,8 @@ func (s span) workloads() []query {
 	return []query{
 		{"workload_series", "count(podlapse_workload_startups_total)",
 			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = whole(value) }},
+		{"workload_hours", s.hoursWith("namespace_workload:podlapse_workload_startups:increase1h"),
+			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadHours = whole(value) }},
 		{"workload_start_ups", startUps, take(func(row *report.MeasuredRow, value float64) { row.StartUps = value })},
 		{"workload_failures", s.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
@@ -181,8 +183,8 @@ func (s span) workloads() []query {
 	}
 }
 
-// whole converts a number of hours, nodes or series. The result is not negative, even if a broken server returns another
-// number.
+// whole converts a number of hours, nodes or series. The result is not negative, even if a broken server returns a
+// negative number.
 func whole(number float64) int { return int(min(max(number, 0), math.MaxInt32)) }
 
 func workloadRow(m *report.Measured, of model.Metric) *report.MeasuredRow {

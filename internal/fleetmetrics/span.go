@@ -39,11 +39,21 @@ func (s span) sum(series string, window time.Duration) string {
 // series, and the last window ends at the end of the span. The range is a second shorter than the span, because
 // Prometheus 2 includes the start of a range, unlike Prometheus 3.
 func (s span) over(function, series string, window time.Duration) string {
-	shift := s.until.Unix() % int64(window/time.Second)
-	if shift > 0 {
-		series = fmt.Sprintf("(%s offset -%ds)", series, shift)
+	return fmt.Sprintf("%s(%s[%ds:%dm])", function, s.shifted(series, window), int(s.length()/time.Second)-1,
+		window/time.Minute)
+}
+
+// shifted returns an expression for a series that PromQL evaluates at multiples of the window.
+func (s span) shifted(series string, window time.Duration) string {
+	if shift := s.until.Unix() % int64(window/time.Second); shift > 0 {
+		return fmt.Sprintf("(%s offset -%ds)", series, shift)
 	}
-	return fmt.Sprintf("%s(%s[%ds:%dm])", function, series, int(s.length()/time.Second)-1, window/time.Minute)
+	return series
+}
+
+// hoursWith returns an expression for the number of hours in which a recorded metric has at least one series.
+func (s span) hoursWith(metric string) string {
+	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", s.shifted(metric, hour), int(s.length()/time.Second)-1)
 }
 
 // The method "increase" returns an expression for the increase of a counter over the span. The counter's series can

@@ -14,9 +14,12 @@ type Measured struct {
 	Since, Until time.Time
 	Hours        int // number of hours between Since and Until
 	RuleHours    int // number of these hours for which Prometheus has results of the rules
-	NodeCount    int // number of nodes with an agent
-	// StartUps is the number of start-ups that ended with any result. Failures is the number of ended start-ups that
-	// did not succeed.
+	// WorkloadHours is the number of these hours for which Prometheus has results of the rules about workloads. If no
+	// agent exports metrics about workloads, WorkloadHours is 0.
+	WorkloadHours int
+	NodeCount     int // number of nodes with an agent
+	// StartUps is the number of start-ups that ended with any result. Failures is the number of start-ups among them
+	// that did not succeed.
 	StartUps, Failures float64
 	InProgress         float64
 	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them now
@@ -106,6 +109,10 @@ func (m *Measured) notes() []string {
 	if m.RuleHours < m.Hours {
 		notes = append(notes, fmt.Sprintf("Prometheus has results of the recording rules for only %d of %s",
 			m.RuleHours, plural(m.Hours, "hour", "hours")))
+	}
+	if m.WorkloadHours > 0 && m.WorkloadHours < min(m.RuleHours, m.Hours) {
+		notes = append(notes, fmt.Sprintf("Prometheus has results about workloads for only %d of %s", m.WorkloadHours,
+			plural(m.Hours, "hour", "hours")))
 	}
 	for _, warning := range m.Warnings[:min(len(m.Warnings), maxWarnings)] {
 		notes = append(notes, "Prometheus warns: "+warning)

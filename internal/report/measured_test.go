@@ -11,8 +11,8 @@ import (
 
 // fleetOf returns the sums of two nodes. The network of node b is slow.
 func fleetOf() Measured {
-	m := Measured{Since: noon.Add(-2 * time.Hour), Until: noon, Hours: 2, RuleHours: 2, NodeCount: 2, StartUps: 40,
-		Compared: true}
+	m := Measured{Since: noon.Add(-2 * time.Hour), Until: noon, Hours: 2, RuleHours: 2, WorkloadHours: 2, NodeCount: 2,
+		StartUps: 40, Compared: true}
 	*m.Causes.Row("network") = MeasuredRow{Seconds: 126, Lost: 120, Most: "node b", MostLost: 120}
 	*m.Nodes.Row("a") = MeasuredRow{Lost: -60, Expected: 90, StartUps: 20}
 	*m.Nodes.Row("b") = MeasuredRow{Lost: 120, Expected: 30, StartUps: 20, Most: "network", MostLost: 125}
@@ -79,6 +79,7 @@ func TestFromIncompleteMetrics(t *testing.T) {
 		want   string
 	}{
 		{func(m *Measured) { m.RuleHours = 1 }, "results of the recording rules for only 1 of 2 hours"},
+		{func(m *Measured) { m.WorkloadHours = 1 }, "results about workloads for only 1 of 2 hours"},
 		{func(m *Measured) { m.Warnings = []string{"no response from east"} },
 			"Prometheus warns: no response from east"},
 		{func(m *Measured) { m.Workloads = nil },

@@ -69,7 +69,7 @@ func Fleet(workloads bool) Answers {
 	}
 	web := []string{"namespace", "shop", "workload_kind", "Deployment", "workload", "web"}
 	other := []string{"namespace", "", "workload_kind", "", "workload", "other"}
-	answers["workload_series"] = []Sample{Of(2)}
+	answers["workload_series"], answers["workload_hours"] = []Sample{Of(2)}, []Sample{Of(2)}
 	answers["workload_start_ups"] = []Sample{Of(30, web...), Of(10, other...)}
 	answers["workload_failures"] = []Sample{Of(1, web...)}
 	answers["workload_seconds"] = []Sample{Of(160, web...), Of(900, other...)}

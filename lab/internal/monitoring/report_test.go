@@ -126,6 +126,7 @@ func TestReportQueries(t *testing.T) {
 		"registry_bytes":    {of(1200*mib, registry, hub), of(1200*mib, registry, slowRegistry)},
 		"registry_failures": {of(1, registry, slowRegistry)},
 		"workload_series":   {of(3, "{}")},
+		"workload_hours":    {of(2, "{}")},
 		"workload_start_ups": {of(40, workload+"}", "web"), of(40, workload+"}", "db"),
 			of(40, workload+"}", "cron")},
 		"workload_failures": {of(40, workload+"}", "web"), of(0, workload+"}", "db"), of(0, workload+"}", "cron")},
