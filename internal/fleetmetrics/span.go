@@ -56,14 +56,15 @@ func (s span) hoursWith(metric string) string {
 	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", s.shifted(metric, hour), int(s.length()/time.Second)-1)
 }
 
-// The method "increase" returns an expression for the increase of a counter over the span. The counter's series can
-// begin later than the agent. A series that begins within the span counts from zero if the agent was scraped at the
-// start of the span, or if the agent started within the span. The comments in rules.yaml explain all four cases of a
-// counter and its agent.
+// increase returns an expression for the increase of a counter over the span. The counter's series can begin later than
+// the agent. A series that begins within the span counts from zero if the agent was scraped at the start of the span,
+// or if the agent started later. rules.yaml explains the four cases. If the agent restarted in the span, the value of
+// such a series lacks the time before the restart, so the increase without the first value can be larger.
 func (s span) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(s.length() / time.Second)
-	return fmt.Sprintf("(increase(%[1]s[%[2]ds]) and %[1]s offset %[2]ds) or (%[1]s and %[3]s (podlapse_build_info "+
-		"offset %[2]ds or podlapse_build_info and %[3]s time() - process_start_time_seconds < %[2]d)) or "+
+	return fmt.Sprintf("(increase(%[1]s[%[2]ds]) and %[1]s offset %[2]ds) or "+
+		"((increase(%[1]s[%[2]ds]) > %[1]s or %[1]s) and %[3]s (podlapse_build_info offset %[2]ds or "+
+		"podlapse_build_info and %[3]s time() - process_start_time_seconds < %[2]d)) or "+
 		"increase(%[1]s[%[2]ds])", counter, seconds, agents)
 }

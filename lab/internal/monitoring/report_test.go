@@ -71,10 +71,27 @@ func reportPlay() []*fleet {
 		if minute == 201 { // the counter does not exist before the first failure
 			agents[0].count("podlapse_image_pull_failures_total", `registry="slow.example",reason="timeout"`, 1)
 		}
+		agents[1].countWithRestart(minute)
 		east.sample()
 		west.sample()
 	}
 	return []*fleet{east, west}
+}
+
+// countWithRestart counts failed pulls of the registry restart.example: two failures at first, eight later, and one
+// after a restart of the agent.
+func (a *target) countWithRestart(minute int) {
+	const failures, labels = "podlapse_image_pull_failures_total", `registry="restart.example",reason="timeout"`
+	switch minute {
+	case 150:
+		a.count(failures, labels, 2)
+	case 171:
+		a.count(failures, labels, 8)
+	case 201:
+		a.unset(failures, labels)
+	case 210:
+		a.count(failures, labels, 1)
+	}
 }
 
 // workload counts one start-up of a workload with the given seconds by cause, and further start-ups that failed.
@@ -124,7 +141,8 @@ func TestReportQueries(t *testing.T) {
 		"registry_expected": {of(6.1*120, registry, hub), of(0.7*120, registry, slowRegistry)},
 		"registry_pulls":    {of(120, registry, hub), of(120, registry, slowRegistry)},
 		"registry_bytes":    {of(1200*mib, registry, hub), of(1200*mib, registry, slowRegistry)},
-		"registry_failures": {of(1, registry, slowRegistry)},
+		// After a restart of the agent, Prometheus does not include the first failures in the increase.
+		"registry_failures": {of(1, registry, slowRegistry), of(9.2, registry, "restart.example")},
 		"workload_series":   {of(3, "{}")},
 		"workload_hours":    {of(2, "{}")},
 		"workload_start_ups": {of(40, workload+"}", "web"), of(40, workload+"}", "db"),
