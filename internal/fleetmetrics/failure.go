@@ -71,13 +71,13 @@ func (s *Server) failed(err *v1.Error) error {
 
 // noAgents returns the error that Prometheus has no metrics of agents in the time of the report.
 func (s *Server) noAgents() error {
-	return fmt.Errorf("Prometheus at %s has no metrics of agents for the time of the report\nCheck that Prometheus "+
+	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the time of the report\nCheck that it "+
 		"scrapes the agents: the query count(podlapse_build_info) must return the number of agents", s.address)
 }
 
 // noRules returns the error that Prometheus has metrics of agents, but no results of the recording rules.
 func (s *Server) noRules() error {
-	return fmt.Errorf("Prometheus at %s has no results of podlapse's recording rules for the time of the report\n"+
-		"Check that Prometheus loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must "+
+	return fmt.Errorf("the Prometheus server at %s has no results of podlapse's recording rules for the time of the "+
+		"report\nCheck that it loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must "+
 		"return a number", s.address)
 }

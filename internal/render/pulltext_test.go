@@ -57,7 +57,8 @@ func TestLivePullRateText(t *testing.T) {
 	pull := api.LivePullRecord{State: api.PullStatePulling, Outcome: imagepull.OutcomePulling, Restart: true,
 		BytesPerSecond: 12 << 20}
 	for remaining, want := range map[time.Duration]string{
-		0: "", 40 * time.Millisecond: ", download ends in about 1 s", 8400 * time.Millisecond: ", download ends in about 8 s",
+		0: "", 40 * time.Millisecond: ", download ends in about 1 s",
+		8400 * time.Millisecond:  ", download ends in about 8 s",
 		59800 * time.Millisecond: ", download ends in about 1m00s", 2 * time.Hour: ", download ends in about 2h00m",
 	} {
 		pull.Remaining = api.Seconds(remaining)

@@ -154,13 +154,14 @@ func TestRunSavesChanges(t *testing.T) {
 	})
 }
 
-// TestGapBetweenAgentsWithLittleMemory is like TestGapBetweenAgents, but the second agent has no room for all hours. The
-// removal of the oldest hours must not move the beginning to a time without an agent.
+// TestGapBetweenAgentsWithLittleMemory is like TestGapBetweenAgents, but the second agent has no room for all hours.
+// The removal of the oldest hours must not move the beginning to a time without an agent.
 func TestGapBetweenAgentsWithLittleMemory(t *testing.T) {
 	first, _ := tallyOf(mib)
 	for ago := 10; ago >= 0; ago-- {
 		for i := range 50 {
-			first.Add(startUp(fmt.Sprintf("web-%d-%d", ago, i), time.Duration(ago)*time.Hour, timeline.StateReady, 1, 0))
+			first.Add(startUp(fmt.Sprintf("web-%d-%d", ago, i), time.Duration(ago)*time.Hour, timeline.StateReady, 1,
+				0))
 		}
 	}
 	text, err := first.Encode()

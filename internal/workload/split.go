@@ -14,9 +14,9 @@ type Images struct {
 	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil without such start-ups
 	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
-	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there are
-	// several of these revisions, both groups contain the same number of start-ups of each revision. If each revision
-	// has start-ups in only one group, Difference is nil.
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there
+	// are several of these revisions, both groups contain the same number of start-ups of each revision. If each
+	// revision has start-ups in only one group, Difference is nil.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
