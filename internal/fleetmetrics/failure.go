@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 )
@@ -65,6 +66,10 @@ func (s *Server) failed(err *v1.Error) error {
 		remedy = "The report requires Prometheus 2.42 or later"
 	case v1.ErrExec, v1.ErrTimeout, v1.ErrCanceled:
 		remedy = moreTime
+		if strings.Contains(err.Msg, "duplicate") || strings.Contains(err.Msg, "multiple matches") {
+			remedy = "Each node must have only one series of a rule. Query a single replica of Prometheus, and give " +
+				"the series of each cluster another value of the label \"cluster\""
+		}
 	}
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
