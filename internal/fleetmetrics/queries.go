@@ -162,7 +162,13 @@ func (s span) workloads() []query {
 			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = whole(value) }},
 		{"workload_hours", s.hoursWith("namespace_workload:podlapse_workload_startups:increase1h"),
 			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadHours = whole(value) }},
-		{"workload_start_ups", startUps, take(func(row *report.MeasuredRow, value float64) { row.StartUps = value })},
+		{"workload_start_ups", startUps, func(m *report.Measured, of model.Metric, value float64) {
+			if of["workload_kind"] == "" {
+				m.OtherStartUps += value
+			} else {
+				workloadRow(m, of).StartUps = value
+			}
+		}},
 		{"workload_failures", s.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
 		{"workload_seconds", fmt.Sprintf("sum by (%s) (%s)", byWorkload, seconds),

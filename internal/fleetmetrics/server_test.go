@@ -41,7 +41,8 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.Hours != 2 || m.RuleHours != 2 || m.NodeCount != 2 || m.StartUps != 41 || m.Failures != 1.25 ||
-		m.InProgress != 1 || m.WorkloadSeries != 2 || m.WorkloadHours != 2 || m.Until.Sub(m.Since) != 2*time.Hour {
+		m.InProgress != 1 || m.WorkloadSeries != 2 || m.WorkloadHours != 2 || m.OtherStartUps != 10 ||
+		m.Until.Sub(m.Since) != 2*time.Hour {
 		t.Errorf("%+v", m)
 	}
 	for _, row := range []struct {

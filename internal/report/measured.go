@@ -22,7 +22,10 @@ type Measured struct {
 	// that did not succeed.
 	StartUps, Failures float64
 	InProgress         float64
-	WorkloadSeries     int // number of series of the metrics about workloads; 0 if the agents do not export them now
+	// OtherStartUps is the number of successful start-ups that the agents counted without their workloads, because of
+	// the limit of --metrics-workloads.
+	OtherStartUps  float64
+	WorkloadSeries int // number of series of the metrics about workloads; 0 if the agents do not export them now
 	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
 	// other nodes of at least one node have enough start-ups for a comparison. ComparedWorkloads is true if the other
 	// workloads of at least one workload have enough start-ups.
@@ -99,7 +102,7 @@ func FromMetrics(m Measured, rows int) Report {
 	r.Nodes = m.nodeSection(rows)
 	r.Registries = m.registrySection(rows)
 	r.Images = section(nil, rows, "the metrics do not name images: for images, run the command without --prometheus")
-	r.Workloads = section(m.workloadRows(), rows, m.workloadNote())
+	r.Workloads = m.workloadSection(rows)
 	r.Summary = summary(r, "The successful start-ups", m.Compared)
 	return r
 }
@@ -194,6 +197,18 @@ func (m *Measured) registrySection(most int) Section {
 		"no registry is slower per byte than the other registries")
 	return withUnknown(section(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
 		"registry has no factor", "registries have no factor")
+}
+
+func (m *Measured) workloadSection(most int) Section {
+	s := section(m.workloadRows(), most, m.workloadNote())
+	if others := number(m.OtherStartUps); others > 0 {
+		if s.Note != "" {
+			s.Note += "; "
+		}
+		s.Note += plural(others, "start-up is", "start-ups are") + " not assigned to a workload, because an agent " +
+			"reached the limit of --metrics-workloads"
+	}
+	return s
 }
 
 func (m *Measured) workloadRows() []Row {
