@@ -98,7 +98,7 @@ blame-soak: build lab ## Run the blame exam with N random faults: make blame-soa
 accuracy-page: build lab ## Run the blame exam and write the result to docs/accuracy.md.
 	PODLAPSE_ACCURACY_PAGE=$(CURDIR)/docs/accuracy.md $(LAB) scenario blame --agent $(AGENT)
 
-pictures: build lab $(LOCAL_ARCHIVE) ## Retake the pictures of the documents: docs/page.png and docs/top.svg.
+pictures: build lab $(LOCAL_ARCHIVE) ## Retake the pictures of the documents in docs/.
 	@set -e; for name in page command-line; do PODLAPSE_PICTURES=$(CURDIR)/docs $(LAB) scenario $$name --agent $(AGENT) --image $(LOCAL_ARCHIVE); done
 
 compare: build lab ## Compare memory, requests and series with another commit's agent: make compare BEFORE=v0.1.0.

@@ -9,7 +9,7 @@ import (
 )
 
 // rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
-// reach addresses that the page's owner cannot reach, such as a port that kubectl forwards.
+// reach addresses that the other site cannot reach, such as a port that kubectl forwards.
 //
 // DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and sends
 // the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a configured

@@ -239,7 +239,8 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	return sum, true
 }
 
-// listed returns how much earlier the kubelet can detect the end of each run of a container, or the start of a sidecar.
+// The method "listed" returns the time that a change saves until the kubelet detects the end of a container's runs, or
+// the start of a sidecar.
 func (s *startUp) listed(c change, of *container) (sum interval) {
 	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
 	if of.kind != timeline.KindMain {

@@ -45,11 +45,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, all their time counts for one "+
-				"phase: for \"image_pull\" if the phases are pull and unpack; for \"sandbox_setup\" if they are "+
-				"between \"volumes\" and \"sandbox\"; for the first of them if all have the same cause, or only the "+
-				"causes \"kubelet\" and \"runtime\"; otherwise for \"unattributed\". Unexplained time also counts "+
-				"for \"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, one phase gets all their time. "+
+				"Pull and unpack: \"image_pull\" gets the time. Phases between \"volumes\" and \"sandbox\": "+
+				"\"sandbox_setup\" gets the time. Phases with the same cause, or with only the causes \"kubelet\" and "+
+				"\"runtime\": the first of the phases gets the time. Otherwise, \"unattributed\" gets the time. "+
+				"Unexplained time also counts for \"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",

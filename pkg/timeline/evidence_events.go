@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the time interval of the occurrence that an Event reports, with the origin of the interval.
+// window is the interval in which the occurrence that an Event reports happened, and the source of this interval.
 type window struct {
 	origin           origin
 	lean             lean

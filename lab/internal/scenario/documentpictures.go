@@ -27,9 +27,9 @@ const (
 	topPicture  = "top.svg"
 )
 
-// savePagePicture replaces the picture of the page. The picture has a palette, so its file is a third of the
+// savePagePicture replaces the picture with the given name. The picture has a palette, so its file is a third of the
 // screenshot's size.
-func savePagePicture(screenshot string) error {
+func savePagePicture(screenshot, name string) error {
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {
 		return nil
@@ -49,7 +49,7 @@ func savePagePicture(screenshot string) error {
 	if err := encoder.Encode(&out, small); err != nil {
 		return fmt.Errorf("write the picture of the page: %w", err)
 	}
-	return savePicture(dir, pagePicture, out.Bytes())
+	return savePicture(dir, name, out.Bytes())
 }
 
 // commonColors returns the most frequent colors of an image, at most as many as a palette can have.

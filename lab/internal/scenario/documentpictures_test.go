@@ -39,7 +39,7 @@ func TestPagePictureKeepsFrequentColors(t *testing.T) {
 	shot.Set(4, 0, white)
 	path := filepath.Join(dir, "shot.png")
 	write(t, path, shot)
-	if err := savePagePicture(path); err != nil {
+	if err := savePagePicture(path, pagePicture); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Open(filepath.Join(dir, pagePicture))
@@ -61,7 +61,7 @@ func TestPicturesAreNotSavedByDefault(t *testing.T) {
 	if err := saveTopPicture("kubectl podlapse top", "POD"); err != nil {
 		t.Error(err)
 	}
-	if err := savePagePicture(filepath.Join(t.TempDir(), "missing.png")); err != nil {
+	if err := savePagePicture(filepath.Join(t.TempDir(), "missing.png"), pagePicture); err != nil {
 		t.Error(err)
 	}
 }

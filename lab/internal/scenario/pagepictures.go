@@ -7,8 +7,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// documentedView is the view in docs/page.png.
-const documentedView = "pod-light"
+// documentedViews returns the views that the documents show: the name of the picture in docs/ by the name of the view.
+func documentedViews() map[string]string {
+	return map[string]string{
+		"pod-light": pagePicture, "what-would-help": "what-would-help.png", "workload": "workload.png",
+	}
+}
 
 // The method "pictures" saves a picture of every view for developers.
 func (p *pageRun) pictures(context.Context) error {
@@ -23,7 +27,7 @@ func (p *pageRun) pictures(context.Context) error {
 		look                  browser.Look
 	}{
 		{"pod-dark", pod, layers, dark(desk)},
-		{documentedView, pod, layers, desk},
+		{"pod-light", pod, layers, desk},
 		{"pod-phone", pod, layers, dark(phone)},
 		{"list-light", "#/", `document.querySelector('.row')`, desk},
 		{"list-phone", "#/", `document.querySelector('.row')`, phone},
@@ -51,8 +55,8 @@ func (p *pageRun) pictures(context.Context) error {
 		if err == nil {
 			err = p.keep(tab, shot.name, true)
 		}
-		if err == nil && shot.name == documentedView {
-			err = savePagePicture(filepath.Join(keptIn(p.bench), shot.name+".png"))
+		if picture := documentedViews()[shot.name]; err == nil && picture != "" {
+			err = savePagePicture(filepath.Join(keptIn(p.bench), shot.name+".png"), picture)
 		}
 		for _, complaint := range tab.Complaints() {
 			p.verdict.Problem("at %s, the browser must report no errors, but reports: %s", shot.fragment, complaint)
