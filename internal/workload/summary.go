@@ -78,9 +78,9 @@ type PhaseMean struct {
 type Options struct {
 	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions.
 	Compare []string
-	// Numbers maps each revision to its number, if the number is known. A revision with a number is later than a revision with a smaller
-	// number or without a number. If two revisions have no number, the revision with the newest pod is the later
-	// revision.
+	// Numbers maps each revision to its number, if the number is known. A revision with a number is later than a
+	// revision with a smaller number or without a number. If two revisions have no number, the revision with the newest
+	// pod is the later revision.
 	Numbers map[string]int64
 	// NoRevisions is true for a workload whose revisions are not versions of a pod template, such as a CronJob.
 	NoRevisions bool
