@@ -9,9 +9,7 @@ import (
 
 // documentedViews returns the views that the documents show: the name of the picture in docs/ by the name of the view.
 func documentedViews() map[string]string {
-	return map[string]string{
-		"pod-light": pagePicture, "what-would-help": "what-would-help.png", "workload": "workload.png",
-	}
+	return map[string]string{"pod-light": pagePicture, "workload": "workload.png"}
 }
 
 // The method "pictures" saves a picture of every view for developers.
