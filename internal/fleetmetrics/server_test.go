@@ -115,8 +115,8 @@ func TestFailuresNameRemedies(t *testing.T) {
 		{"no credentials", answer(401, ""), "--prometheus-token-file"},
 		{"no permission", answer(403, ""), "--prometheus-token-file"},
 		{"too many samples", answer(422, problem("execution")), "a shorter --since"},
-		{"replicas", answer(422, strings.Replace(problem("execution"), "reason", "found duplicate series for the match "+
-			"group {} on the right hand-side of the operation", 1)), "a single replica"},
+		{"replicas", answer(422, strings.Replace(problem("execution"), "reason", "found duplicate series for the "+
+			"match group {} on the right hand-side of the operation", 1)), "a single replica"},
 		{"slow", answer(503, problem("timeout")), "a shorter --since"},
 		{"old", answer(400, problem("bad_data")), "2.42"},
 		{"broken", answer(500, "sorry"), "healthy"},
