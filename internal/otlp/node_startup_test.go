@@ -16,7 +16,7 @@ import (
 )
 
 // bootedNode is the start-up of a node that waits twice for the same pod of a DaemonSet, because the pod's container
-// does its own work between the two waits. Two other pods of DaemonSets are no part of the critical path.
+// does its own work between the two waits. The critical path excludes two other pods of DaemonSets.
 func bootedNode() api.NodeStartUpRecord {
 	at := func(seconds float64) api.Instant {
 		return api.InstantOf(after(time.Duration(seconds * float64(time.Second))))

@@ -57,10 +57,7 @@ func TestSlowestWorkloadInProgress(t *testing.T) {
 func TestSlowestWorkload(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-			{ GroupsView } = `+module("groupsview.js")+`;
-		const record = (await (await fetch('api/v1/pods')).json()).items[0];
-		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
+		`+workloadsView()+`
 		const add = (name, seconds, error, owner) => known.update({ ...record, namespace: 'shop', name, uid: name,
 			owner, state: 'ready', total_seconds: seconds, total_error_seconds: error }, performance.now());
 		add('bare', 9, 1);

@@ -53,10 +53,7 @@ func TestWorkloadSummary(t *testing.T) {
 func TestSummaryExcludes(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-			{ GroupsView } = `+module("groupsview.js")+`;
-		const record = (await (await fetch('api/v1/pods')).json()).items[0];
-		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
+		`+workloadsView()+`
 		document.querySelector('main').replaceChildren(view.root);
 		const add = (name, state, seconds, error) => known.update({ ...record, namespace: 'shop', name, uid: name,
 			owner: { kind: 'Job', name: 'x' }, state, total_seconds: seconds, total_error_seconds: error,
@@ -85,4 +82,12 @@ func TestSummaryExcludes(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// workloadsView returns a script that creates an empty view of workloads, and a record of a start-up.
+func workloadsView() string {
+	return `const { Known } = ` + module("known.js") + `, { parse } = ` + module("address.js") + `,
+			{ GroupsView } = ` + module("groupsview.js") + `;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');`
 }

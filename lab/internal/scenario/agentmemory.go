@@ -34,15 +34,12 @@ func agentMemory(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer stop()
-	living, end := context.WithCancel(ctx)
-	alive, living := errgroup.WithContext(living)
-	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
-	if err := synthetic.Register(ctx, b.Kube, costNode); err != nil {
+	leave, err := synthetic.Join(ctx, b.Kube, costNode)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, costNode)) }()
-	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, costNode) })
-	if err := fillLargeNode(living, b, v, runtime); err != nil {
+	defer func() { err = errors.Join(err, leave()) }()
+	if err := fillLargeNode(ctx, b, v, runtime); err != nil {
 		return err
 	}
 	defer func() {

@@ -61,20 +61,15 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer stop()
-	if err := synthetic.Register(ctx, b.Kube, costNode); err != nil {
+	leave, err := synthetic.Join(ctx, b.Kube, costNode)
+	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, costNode))
-	}()
-	living, end := context.WithCancel(ctx)
-	alive, living := errgroup.WithContext(living)
-	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, costNode) })
-	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
+	defer func() { err = errors.Join(err, leave()) }()
 	var whole, own []size
 	for round := range compareRounds {
 		c := comparedRound{bench: b, runtime: runtime, versions: versions}
-		if err := c.play(living, round); err != nil {
+		if err := c.play(ctx, round); err != nil {
 			return err
 		}
 		for pair := range comparePairs {

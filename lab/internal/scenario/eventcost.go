@@ -131,11 +131,11 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	alive, living := errgroup.WithContext(living)
 	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
 	for _, node := range []string{costNode, plainNode} {
-		if err := synthetic.Register(ctx, b.Kube, node); err != nil {
-			return err
+		leave, failed := synthetic.Join(ctx, b.Kube, node)
+		if failed != nil {
+			return failed
 		}
-		defer func() { err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, node)) }()
-		alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, node) })
+		defer func() { err = errors.Join(err, leave()) }()
 		// this watch replaces the watch of a kubelet
 		if err := followNode(living, alive, b, node, io.Discard); err != nil {
 			return err

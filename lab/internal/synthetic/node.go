@@ -2,6 +2,7 @@ package synthetic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,21 @@ func beat(ctx context.Context, client *kube.Client, name string) error {
 		return fmt.Errorf("keep node %s alive: %w", name, err)
 	}
 	return nil
+}
+
+// Join registers a node and keeps it alive until the caller calls the returned function "leave". leave removes the Node
+// object, and returns the error that ended KeepAlive early.
+func Join(ctx context.Context, client *kube.Client, name string) (leave func() error, err error) {
+	if err := Register(ctx, client, name); err != nil {
+		return nil, err
+	}
+	living, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- KeepAlive(living, client, name) }()
+	return func() error {
+		end()
+		return errors.Join(<-ended, Unregister(context.WithoutCancel(ctx), client, name))
+	}, nil
 }
 
 // Unregister removes the Node object.
