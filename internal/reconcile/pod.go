@@ -29,7 +29,7 @@ const (
 // pod is the state of one pod on the node: the evidence during the start-up, and the timeline afterwards.
 type pod struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
-	settled  timeline.Timeline
+	settled  settledStartUp
 
 	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up. The
 	// API shows a reported start-up, but the agent does not report the start-up again.
@@ -67,7 +67,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 // timelineWith returns a timeline for a given skew. A caller that needs many timelines computes the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
-		t := p.settled
+		t := p.settled.timeline()
 		t.EphemeralPulls = r.ephemeralPulls(p, now)
 		t.Termination = p.termination(now, skew)
 		return t, true
@@ -149,8 +149,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 
 // relabel updates the labels of a settled pod. Labels are not evidence: clients use them to select pods.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
-	if p.settled.Labels != now.Labels {
-		p.settled.Labels = now.Labels
+	if p.settled.labels != now.Labels {
+		p.settled.labels = now.Labels
 		r.reportChanged(now.UID)
 	}
 }
@@ -191,7 +191,7 @@ func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	for uid, p := range r.pods {
 		switch {
 		case uid == made.UID:
-		case p.evidence == nil && p.settled.ID() == id, p.evidence != nil && p.evidence.Pod().StartUpID() == id:
+		case p.evidence == nil && p.settled.staticID == id, p.evidence != nil && p.evidence.Pod().StartUpID() == id:
 			return true
 		}
 	}
@@ -277,20 +277,21 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	p.requestsEvents = false
 	r.beginPostStartup(p, object)
 	r.watchEvents(p, object)
-	p.settled, _ = r.timeline(p, now)
-	p.settled.Partial = false
-	p.settled.Termination = nil // the agent reports terminations separately
-	r.pulls.Settle(p.settled)
+	settled, _ := r.timeline(p, now)
+	settled.Partial = false
+	settled.Termination = nil // the agent reports terminations separately
+	r.pulls.Settle(settled)
+	p.settled = newSettled(settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
-	r.reportChanged(p.settled.UID)
-	r.reconstructed.count(p)
-	if p.settled.Reconstructed {
+	r.reportChanged(settled.UID)
+	r.reconstructed.count(p, settled.Reconstructed)
+	if settled.Reconstructed {
 		return
 	}
-	r.config.Logger.Debug("pod settled", zap.String("namespace", p.settled.Namespace),
-		zap.String("pod", p.settled.Name), zap.String("state", string(p.settled.State)))
-	r.config.Report(Report{Kind: Settled, Timeline: p.settled})
+	r.config.Logger.Debug("pod settled", zap.String("namespace", settled.Namespace),
+		zap.String("pod", settled.Name), zap.String("state", string(settled.State)))
+	r.config.Report(Report{Kind: Settled, Timeline: settled})
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups, because no more late Events will
@@ -315,11 +316,11 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}
-	r.endPostStartup(p)
+	r.endPostStartup(uid, p)
 	delete(r.pods, uid)
 	r.leave(uid)
-	if !p.settled.ReadAt.IsZero() {
-		r.mirrors = append(r.mirrors, p.settled.ID())
+	if p.settled.staticID != "" {
+		r.mirrors = append(r.mirrors, p.settled.staticID)
 		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]
 	}
 	gone, _ := r.timeline(p, r.config.Now())

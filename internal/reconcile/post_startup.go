@@ -29,10 +29,10 @@ func (r *Reconciler) beginPostStartup(p *pod, object timeline.Pod) {
 	}
 }
 
-func (r *Reconciler) endPostStartup(p *pod) {
+func (r *Reconciler) endPostStartup(uid string, p *pod) {
 	if p.postStartup != nil {
 		p.postStartup = nil
-		r.watchEvents(p, timeline.Pod{UID: p.settled.UID})
+		r.watchEvents(p, timeline.Pod{UID: uid})
 	}
 }
 
@@ -56,7 +56,7 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 // restarted agent continues with the time of the latest Event that the previous agent reported.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
-	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {
+	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.endedAt) {
 		return
 	}
 	r.eventsUntil = message.At
@@ -67,5 +67,5 @@ func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 }
 
 func (r *Reconciler) reportPostStartup(p *pod, event timeline.PostStartup) {
-	r.config.Report(Report{Kind: PostStartup, Timeline: p.settled, PostStartup: event})
+	r.config.Report(Report{Kind: PostStartup, Timeline: p.settled.timeline(), PostStartup: event})
 }

@@ -39,5 +39,5 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 }
 
 func (p *pod) startedLately(now time.Time) bool {
-	return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingerTime
+	return p.evidence != nil || now.Sub(p.settled.endedAt) < lingerTime
 }

@@ -51,6 +51,27 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
+// BenchmarkPack packs the timeline of the same pod, and measures the memory of the packed timeline.
+func BenchmarkPack(b *testing.B) {
+	s := firstLight(b)
+	t, _ := s.evidence().Timeline(s.asOf, s.skew)
+	b.ReportAllocs()
+	for b.Loop() {
+		Pack(t)
+	}
+	b.ReportMetric(float64(len(Pack(t).text)), "B/pod")
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	s := firstLight(b)
+	t, _ := s.evidence().Timeline(s.asOf, s.skew)
+	packed := Pack(t)
+	b.ReportAllocs()
+	for b.Loop() {
+		packed.Timeline()
+	}
+}
+
 // BenchmarkCachedTimeline requests the timeline of unchanged evidence again and again, each time one millisecond later.
 func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)

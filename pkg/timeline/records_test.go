@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -42,6 +43,15 @@ func TestTimelineRecordsMatchSchema(t *testing.T) {
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
 		for _, line := range startuptest.Lines(t, jsonlines.TimelineLines, tl, now) {
 			schema.Check(t, line)
+		}
+	})
+}
+
+func TestPackedTimelinesEqualTimelines(t *testing.T) {
+	everyMoment(t, func(t *testing.T, tl timeline.Timeline, _ time.Time) {
+		tl.Termination = nil
+		if got := timeline.Pack(tl).Timeline(); !reflect.DeepEqual(got, tl) {
+			t.Errorf("got\n%+v, want\n%+v", got, tl)
 		}
 	})
 }

@@ -1,0 +1,32 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// settledStartUp is a start-up whose timeline is final. The agent keeps it until the pod is deleted, so the timeline is
+// packed. The other fields answer frequent questions without the timeline.
+type settledStartUp struct {
+	packed   timeline.Packed // without labels
+	labels   string          // shared with the pod object
+	endedAt  time.Time       // Timeline.SettledAt
+	staticID string          // Timeline.ID of a static pod; empty for other pods
+}
+
+func newSettled(t timeline.Timeline) settledStartUp {
+	s := settledStartUp{labels: t.Labels, endedAt: t.SettledAt}
+	if !t.ReadAt.IsZero() {
+		s.staticID = t.ID()
+	}
+	t.Labels = ""
+	s.packed = timeline.Pack(t)
+	return s
+}
+
+func (s settledStartUp) timeline() timeline.Timeline {
+	t := s.packed.Timeline()
+	t.Labels = s.labels
+	return t
+}

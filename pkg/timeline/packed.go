@@ -1,0 +1,189 @@
+package timeline
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Packed is a timeline in a fifth of its memory. The agent keeps the timeline of each pod until the pod is deleted, but
+// reads most timelines only when a client requests them.
+type Packed struct{ text string }
+
+// Pack packs a timeline without its termination. All times must be in UTC.
+func Pack(t Timeline) Packed {
+	p := packer{known: map[string]int{}}
+	p.timeline(&t)
+	return Packed{string(p.text)}
+}
+
+// Timeline returns the packed timeline. The field Termination is nil. The zero Packed contains the zero Timeline.
+func (p Packed) Timeline() (t Timeline) {
+	if p.text != "" {
+		(&packer{reads: true, rest: p.text, read: make([]string, 0, 32)}).timeline(&t)
+	}
+	return t
+}
+
+// packer writes or reads a packed timeline. Each method handles one type and works in both directions, so both
+// directions always agree on the order of the fields.
+type packer struct {
+	reads bool
+	text  []byte         // what the packer has written
+	known map[string]int // numbers of the texts that the packer has written, from 1
+	rest  string         // what the packer has not read yet
+	read  []string       // texts that the packer has read
+	last  time.Time      // the previous time
+}
+
+// uvarint packs small numbers in few bytes: 7 bits in each byte, the lowest bits first. The highest bit of a byte is 1
+// if another byte follows.
+func (p *packer) uvarint(n uint64) uint64 {
+	if !p.reads {
+		for rest := n; ; rest >>= 7 {
+			if rest < 0x80 {
+				p.text = append(p.text, byte(rest))
+				return n
+			}
+			p.text = append(p.text, byte(rest)|0x80)
+		}
+	}
+	n = 0
+	for shift := 0; ; shift += 7 {
+		next := p.rest[0]
+		p.rest = p.rest[1:]
+		n |= uint64(next&0x7f) << shift
+		if next < 0x80 {
+			return n
+		}
+	}
+}
+
+// packNumber packs small numbers of both signs in few bytes (zigzag encoding).
+func packNumber[N ~int | ~int64 | ~uint8](p *packer, n *N) {
+	signed := int64(*n)
+	zigzag := p.uvarint(uint64(signed)<<1 ^ uint64(signed>>63))
+	*n = N(int64(zigzag>>1) ^ -int64(zigzag&1))
+}
+
+func (p *packer) flag(b *bool) {
+	n := uint8(0)
+	if *b {
+		n = 1
+	}
+	packNumber(p, &n)
+	*b = n == 1
+}
+
+func (p *packer) share(f *float64) { *f = math.Float64frombits(p.uvarint(math.Float64bits(*f))) }
+
+// packText packs a text that occurs for the first time as 0 and the text. packText packs a repeated text as its number.
+// Texts that the packer has read are parts of the packed text.
+func packText[S ~string](p *packer, s *S) {
+	number := p.uvarint(uint64(p.known[string(*s)]))
+	if number > 0 {
+		if p.reads {
+			*s = S(p.read[number-1])
+		}
+		return
+	}
+	size := p.uvarint(uint64(len(*s)))
+	if p.reads {
+		*s, p.rest = S(p.rest[:size]), p.rest[size:]
+		p.read = append(p.read, string(*s))
+		return
+	}
+	p.text = append(p.text, *s...)
+	p.known[string(*s)] = len(p.known) + 1
+}
+
+// The method "at" packs the zero time as 0, and a repeated time as 1. The method "at" packs other times as the
+// difference to the previous time in seconds, and the nanoseconds.
+func (p *packer) at(t *time.Time) {
+	const zero, repeated, other = 0, 1, 2
+	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())
+	switch {
+	case t.IsZero():
+		kind = zero
+	case t.Equal(p.last):
+		kind = repeated
+	}
+	packNumber(p, &kind)
+	switch kind {
+	case zero:
+		return
+	case other:
+		packNumber(p, &seconds)
+		packNumber(p, &nanoseconds)
+		if p.reads {
+			p.last = time.Unix(p.last.Unix()+seconds, nanoseconds).UTC()
+		} else {
+			p.last = *t
+		}
+	}
+	*t = p.last
+}
+
+func (p *packer) times(all ...*time.Time) {
+	for _, t := range all {
+		p.at(t)
+	}
+}
+
+func (p *packer) lengths(all ...*time.Duration) {
+	for _, d := range all {
+		packNumber(p, d)
+	}
+}
+
+func (p *packer) flags(all ...*bool) {
+	for _, b := range all {
+		p.flag(b)
+	}
+}
+
+func (p *packer) texts(all ...*string) {
+	for _, s := range all {
+		packText(p, s)
+	}
+}
+
+// packSlice distinguishes nil from an empty slice, because the JSON of records does.
+func packSlice[E any](p *packer, s *[]E, each func(*E)) {
+	size := uint64(0)
+	if *s != nil {
+		size = uint64(len(*s)) + 1
+	}
+	if size = p.uvarint(size); size == 0 {
+		return
+	}
+	if p.reads {
+		*s = make([]E, size-1)
+	}
+	for i := range *s {
+		each(&(*s)[i])
+	}
+}
+
+func packPointer[E any](p *packer, e **E, each func(*E)) {
+	set := *e != nil
+	if p.flag(&set); !set {
+		return
+	}
+	if p.reads {
+		*e = new(E)
+	}
+	each(*e)
+}
+
+// The method "sources" packs a list of sources. Timelines share the lists in sourceLists.
+func (p *packer) sources(s *[]Source) {
+	list := slices.IndexFunc(sourceLists[:], func(shared []Source) bool {
+		return slices.Equal(shared, *s) && (shared == nil) == (*s == nil)
+	})
+	if packNumber(p, &list); list < 0 {
+		packSlice(p, s, func(s *Source) { packText(p, s) })
+	} else {
+		*s = sourceLists[list]
+	}
+}
