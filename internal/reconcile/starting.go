@@ -38,6 +38,11 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
+// startedLately excludes a start-up that was over before the agent started, even while the agent still collects its
+// evidence. Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
 func (p *pod) startedLately(now time.Time) bool {
-	return p.evidence != nil || now.Sub(p.settled.endedAt) < lingerTime
+	if p.evidence == nil {
+		return now.Sub(p.settled.endedAt) < lingerTime
+	}
+	return !p.evidence.Reconstructed() || !p.evidence.EndedBefore(now.Add(-lingerTime))
 }

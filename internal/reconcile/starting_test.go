@@ -67,3 +67,40 @@ func TestScrapeFoldsNoUnchangedPods(t *testing.T) {
 		}
 	})
 }
+
+// When the agent starts, all pods of the node wait for the runtime's answers. A scrape at this time must not fold the
+// start-ups that were over long before.
+func TestStartingExcludesStartUpsFromBeforeAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		time.Sleep(time.Hour)
+		r, observe, stop := start(t, &desk{}, timeline.Scope{Runtime: true, Since: time.Now()})
+		defer stop()
+		seen := func(name string, readyAt time.Time) {
+			pod := object()
+			pod.UID, pod.Name, pod.CreatedAt, pod.Conditions = name, name, began, nil
+			for _, condition := range []string{"PodScheduled", "Ready"} {
+				pod.Conditions = append(pod.Conditions,
+					timeline.Condition{Type: condition, True: true, TransitionAt: readyAt})
+			}
+			observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod})
+		}
+		seen("old", began)
+		seen("lingering", time.Now().Add(-2*time.Second))
+		check := func(want string) {
+			t.Helper()
+			names := ""
+			starting, err := r.Starting(t.Context())
+			for _, s := range starting {
+				names += s.Name + " "
+			}
+			present, err2 := r.Present(t.Context())
+			if names != want || len(present) != 2 || err != nil || err2 != nil {
+				t.Errorf("starting: %q of %d pods, want %q, %v, %v", names, len(present), want, err, err2)
+			}
+		}
+		check("lingering ")
+		time.Sleep(2 * lingerTime)
+		check("")
+	})
+}

@@ -34,6 +34,17 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
+// EndedBefore reports whether the kubelet's timestamps in the pod object prove that the start-up ended before a time.
+func (e *Evidence) EndedBefore(t time.Time) bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
+		switch c.key {
+		case podMilestone(MilestoneReady), podMilestone(MilestoneSucceeded), podMilestone(MilestoneFailed):
+			return c.origin == originStatus && c.latest < at(t)
+		}
+		return false
+	})
+}
+
 // graceOver reports whether the start-up ended longer ago than the duration "grace". graceOver also returns true if the
 // end lies more than "grace" in the future. So if somebody set the clock back, the agent does not wait for hours until
 // the clock catches up.
