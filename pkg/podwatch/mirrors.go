@@ -65,12 +65,13 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if _, owned := s.seen[pod.RuntimeUID]; owned {
 		return ownUID(pod)
 	}
-	holder, held := s.seen[s.mirrors[pod.RuntimeUID]]
-	if held && (holder.Namespace != pod.Namespace || holder.Name != pod.Name) {
-		if !pod.CreatedAt.Before(holder.CreatedAt) {
+	uid := s.mirrors[pod.RuntimeUID]
+	holder, held := s.seen[uid]
+	if held && (holder.namespace != pod.Namespace || holder.name != pod.Name) {
+		if !pod.CreatedAt.Before(holder.createdAt) {
 			return ownUID(pod)
 		}
-		s.takeFrom(holder.UID, now)
+		s.takeFrom(uid, now)
 	}
 	s.mirrors[pod.RuntimeUID] = pod.UID
 	return pod
@@ -80,17 +81,20 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 // the changed pod to Observe. The argument "uid" is the mirror's own UID. If the store does not contain the mirror,
 // takeFrom does nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
-	pod, ok := s.seen[uid]
-	if !ok {
+	mirror := s.seen[uid].whole
+	if mirror == nil {
 		return
 	}
-	s.releaseUID(pod)
-	s.seen[uid] = ownUID(pod)
-	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: s.seen[uid]})
+	s.releaseUID(uid)
+	pod := ownUID(*mirror)
+	digest, _ := digestOf(pod)
+	s.seen[uid] = seenOf(pod, digest, true)
+	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-func (s *store) releaseUID(pod timeline.Pod) {
-	if isMirror(pod) && s.mirrors[pod.RuntimeUID] == pod.UID {
+// releaseUID removes the mirror with the given UID from the mirrors.
+func (s *store) releaseUID(uid string) {
+	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrors[pod.RuntimeUID] == uid {
 		delete(s.mirrors, pod.RuntimeUID)
 	}
 }

@@ -2,26 +2,27 @@ package podwatch
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// store is the store that the reflector updates. store converts changes to observations and holds the latest
+// store is the store that the reflector updates. store converts changes to observations and remembers the latest
 // observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
 // watch, all on one goroutine. So the store knows whether a change comes from a list or from a watch. The handlers of
 // an informer do not know the origin of a change. A Verifier can repair the store on another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
-	seen map[string]timeline.Pod // by UID, because a new pod can replace a pod with the same name between two lists
+	seen map[string]seenPod // by UID, because a new pod can replace a pod with the same name between two lists
 	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. The field "seen" uses
 	// the UID of the mirror pod as the key.
 	mirrors map[string]string
@@ -36,7 +37,7 @@ type store struct {
 }
 
 func newStore(pods *Pods) *store {
-	return &store{pods: pods, seen: map[string]timeline.Pod{}, mirrors: map[string]string{}, known: pods.config.Known}
+	return &store{pods: pods, seen: map[string]seenPod{}, mirrors: map[string]string{}, known: pods.config.Known}
 }
 
 var _ cache.TransformingStore = (*store)(nil)
@@ -63,8 +64,8 @@ func (s *store) take(obj any, added bool) error {
 	if s.pods.config.Verifier.Older(string(pod.UID), pod.ResourceVersion) {
 		return nil
 	}
-	if known, ok := s.seen[string(pod.UID)]; ok {
-		s.pods.config.Delays.Changed(known, pod.Pod, now)
+	if known := s.seen[string(pod.UID)]; known.whole != nil {
+		s.pods.config.Delays.Changed(*known.whole, pod.Pod, now)
 	}
 	s.observe(pod, now, s.isLive(now))
 	return nil
@@ -126,10 +127,13 @@ func (s *store) Replace(list []any, version string) error {
 		}
 		return -1
 	})
+	dropped := new(corev1.Pod)
 	for _, pod := range pods {
 		if !s.pods.config.Verifier.Older(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
 		}
+		// The reflector still holds the whole list, and the receiver of the observations can be slow.
+		*pod = arrival{Pod: dropped}
 	}
 	s.pods.config.Keeper.Received(version)
 	s.listed = true
@@ -167,17 +171,20 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
-	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
+	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
 		// At the end of a deletion, the kubelet sends a second delete request with the grace period 0. The kubelet's
 		// second request changes the timestamp of the deletion.
-		converted.DeletedAt = known.DeletedAt
+		converted.DeletedAt = known.deletedAt
 	}
-	if ok && reflect.DeepEqual(known, converted) {
+	digest, valid := digestOf(converted)
+	if ok && valid && known.digest == digest {
 		return // for example, only an annotation changed
 	}
-	s.seen[converted.UID] = converted
+	s.seen[converted.UID] = seenOf(converted, digest, isMirror(converted) || s.measuresDelays())
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
+
+func (s *store) measuresDelays() bool { return s.pods.config.Delays != (noDelays{}) }
 
 // The method "ignore" records that a pod is present but has too many containers to observe. A timeline with only some
 // of the containers would be wrong.
@@ -186,13 +193,13 @@ func (s *store) ignore(pod *arrival) {
 	if _, known := s.seen[uid]; known {
 		return
 	}
-	s.seen[uid] = timeline.Pod{UID: uid, RuntimeUID: uid}
+	s.seen[uid] = seenOf(timeline.Pod{UID: uid, RuntimeUID: uid}, [sha256.Size]byte{}, s.measuresDelays())
 	s.pods.config.Report(true, fmt.Sprintf("ignoring pod %s/%s: %d containers exceed the limit of %d",
 		pod.Namespace, pod.Name, pod.containers, maxContainers))
 }
 
 func (s *store) gone(uid string, now time.Time, live bool) {
-	s.releaseUID(s.seen[uid])
+	s.releaseUID(uid)
 	delete(s.seen, uid)
 	s.pods.config.Verifier.Gone(uid)
 	s.pods.config.Keeper.Forget(uid)

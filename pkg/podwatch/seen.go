@@ -1,0 +1,36 @@
+package podwatch
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// seenPod is what the store remembers about the latest observation of a pod. A seenPod needs a tenth of the
+// observation's memory.
+type seenPod struct {
+	digest          [sha256.Size]byte // of the whole observation
+	namespace, name string
+	createdAt       time.Time
+	deletedAt       time.Time
+	whole           *timeline.Pod // set only for static pods, and for all pods while Delays is configured
+}
+
+// seenOf keeps the whole observation if the argument "whole" is true.
+func seenOf(pod timeline.Pod, digest [sha256.Size]byte, whole bool) seenPod {
+	s := seenPod{digest: digest, namespace: pod.Namespace, name: pod.Name, createdAt: pod.CreatedAt,
+		deletedAt: pod.DeletedAt}
+	if whole {
+		s.whole = &pod
+	}
+	return s
+}
+
+// digestOf returns the same digest only for equal observations. The recording also stores observations as JSON, so JSON
+// contains every field. If JSON cannot represent a time, digestOf returns false.
+func digestOf(pod timeline.Pod) (digest [sha256.Size]byte, ok bool) {
+	text, err := json.Marshal(pod)
+	return sha256.Sum256(text), err == nil
+}
