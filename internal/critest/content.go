@@ -22,6 +22,7 @@ type Container struct {
 	Restarts                         int
 	CreatedAt, StartedAt, FinishedAt time.Time
 	ExitCode                         int32
+	Reason                           string
 }
 
 // PutSandbox adds or replaces a sandbox.
@@ -51,7 +52,7 @@ func (r *Runtime) PutContainer(c Container) {
 		state = runtimeapi.ContainerState_CONTAINER_RUNNING
 	}
 	r.containers[c.ID] = &runtimeapi.ContainerStatus{
-		Id: c.ID, State: state, ExitCode: c.ExitCode,
+		Id: c.ID, State: state, ExitCode: c.ExitCode, Reason: c.Reason,
 		CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt), FinishedAt: nanos(c.FinishedAt),
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(c.Restarts)},
 		Labels:      map[string]string{"io.kubernetes.pod.uid": c.PodUID, "io.kubernetes.container.name": c.Name},

@@ -20,7 +20,7 @@ type answerer struct {
 	client   *client
 	stores   *storeSet
 	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
-	statuses *lru.Cache // *runtimeapi.ContainerStatus of running and exited containers, by container ID
+	statuses *lru.Cache // *runStatus of running and exited containers, by container ID
 	catalog  catalog
 
 	sandboxImage sandboxImage
@@ -163,11 +163,10 @@ func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.Run
 // once. The argument "listed" contains the current state of the container.
 func (a *answerer) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
-) (*runtimeapi.ContainerStatus, error) {
+) (*runStatus, error) {
 	cached, _ := a.statuses.Get(listed.GetId())
-	known, ok := cached.(*runtimeapi.ContainerStatus)
-	if ok && (known.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED ||
-		listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING) {
+	known, ok := cached.(*runStatus)
+	if ok && (known.exited || listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING) {
 		return known, nil
 	}
 	state, err := a.client.containerStatus(ctx, listed.GetId())
@@ -177,14 +176,12 @@ func (a *answerer) containerStatus(
 	if err != nil {
 		return nil, err
 	}
+	run := convertStatus(state)
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED:
-		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the cache omits the large fields
-			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
-			ExitCode: state.GetExitCode(),
-		})
+		a.statuses.Add(listed.GetId(), run)
 	}
-	return state, nil
+	return run, nil
 }
 
 // ifBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil, the

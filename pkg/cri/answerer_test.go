@@ -120,6 +120,7 @@ func TestChangedContainerIsReadAgain(t *testing.T) {
 		func() { run.StartedAt, want.StartedAt = second(5), second(5) },
 		func() {
 			run.FinishedAt, run.ExitCode, want.FinishedAt, want.ExitCode = second(6), 3, second(6), 3
+			run.Reason, want.Reason = "Error", "Error"
 		},
 	} {
 		step()

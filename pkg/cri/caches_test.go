@@ -1,6 +1,8 @@
 package cri
 
 import (
+	"fmt"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -30,5 +32,22 @@ func TestCachesAreBounded(t *testing.T) {
 		if _, cached := test.cache.Get("0"); cached {
 			t.Errorf("%s: the least recently used entry is still cached", test.name)
 		}
+	}
+}
+
+// BenchmarkStatuses measures the memory of the full cache of containers.
+func BenchmarkStatuses(b *testing.B) {
+	var before, after runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		cache := lru.New(maxStatuses)
+		for i := range 2 * maxStatuses {
+			cache.Add(fmt.Sprintf("%064d", i), &runStatus{startedAt: int64(i)})
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+		runtime.KeepAlive(cache)
 	}
 }

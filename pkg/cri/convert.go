@@ -47,8 +47,25 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
+// runStatus holds the fields of a container's status that the agent reads.
+type runStatus struct {
+	startedAt, finishedAt int64 // Unix nanoseconds
+	exitCode              int32
+	exited                bool
+	reason                string
+}
+
+func convertStatus(status *runtimeapi.ContainerStatus) *runStatus {
+	run := &runStatus{startedAt: status.GetStartedAt()}
+	if status.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
+		run.exited, run.finishedAt, run.exitCode = true, status.GetFinishedAt(), status.GetExitCode()
+		run.reason = shortReason(status.GetReason())
+	}
+	return run
+}
+
 // convertContainer merges a listed container with its status. The argument "status" can be nil.
-func convertContainer(listed *runtimeapi.Container, status *runtimeapi.ContainerStatus) timeline.ContainerRun {
+func convertContainer(listed *runtimeapi.Container, status *runStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
 		ID:        listed.GetId(),
@@ -58,11 +75,9 @@ func convertContainer(listed *runtimeapi.Container, status *runtimeapi.Container
 	if status == nil {
 		return run
 	}
-	run.StartedAt = fromNanos(status.GetStartedAt())
-	if status.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
-		run.FinishedAt = fromNanos(status.GetFinishedAt())
-		run.ExitCode = int(status.GetExitCode())
-		run.Reason = shortReason(status.GetReason())
+	run.StartedAt = fromNanos(status.startedAt)
+	if status.exited {
+		run.FinishedAt, run.ExitCode, run.Reason = fromNanos(status.finishedAt), int(status.exitCode), status.reason
 	}
 	return run
 }

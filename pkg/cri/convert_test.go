@@ -70,7 +70,11 @@ func TestConvertContainer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := convertContainer(test.listed, test.status); got != test.want {
+			var status *runStatus
+			if test.status != nil {
+				status = convertStatus(test.status)
+			}
+			if got := convertContainer(test.listed, status); got != test.want {
 				t.Errorf("got %+v\nwant %+v", got, test.want)
 			}
 		})
