@@ -52,21 +52,25 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, r, listed.text(remaining))
 }
 
-// podPage holds the items of a response and the position of the last item.
+// podPage holds the beginning of a response with encoded items, and the position of the last item.
 type podPage struct {
-	items [][]byte
-	last  position
+	written bytes.Buffer
+	items   int
+	last    position
 }
 
-func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int, err error) {
-	for _, s := range all {
+// paged encodes the first start-ups that match the filter, and clears the list of start-ups.
+func paged(all []startUp, f filter.Filter, limit int) (p *podPage, remaining int, err error) {
+	p = new(podPage)
+	for i, s := range all {
+		all[i] = startUp{} // the encoded items take memory, so release the timelines
 		meant, err := s.match(f)
 		switch {
 		case err != nil:
 			return p, 0, err
 		case !meant:
 			continue
-		case len(p.items) == limit:
+		case p.items == limit:
 			remaining++
 			continue
 		}
@@ -74,22 +78,33 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 		if err != nil {
 			return p, 0, err
 		}
-		p.items, p.last = append(p.items, item), s.position()
+		p.add(item)
+		p.last = s.position()
 	}
 	return p, remaining, nil
 }
 
-// text returns the encoded api.PodList. The items are already encoded.
-func (p podPage) text(remaining int) []byte {
-	var text bytes.Buffer
-	text.WriteString(`{"items":[`)
-	text.Write(bytes.Join(p.items, []byte(",")))
-	text.WriteString(`]`)
-	if remaining > 0 {
-		text.WriteString(`,"continue":"` + p.last.token() + `","remaining":` + strconv.Itoa(remaining))
+func (p *podPage) add(item []byte) {
+	separator := ","
+	if p.items == 0 {
+		separator = `{"items":[`
 	}
-	text.WriteString("}\n")
-	return text.Bytes()
+	p.written.WriteString(separator)
+	p.written.Write(item)
+	p.items++
+}
+
+// text returns the encoded api.PodList. Callers must call text only once.
+func (p *podPage) text(remaining int) []byte {
+	if p.items == 0 {
+		p.written.WriteString(`{"items":[`)
+	}
+	p.written.WriteString(`]`)
+	if remaining > 0 {
+		p.written.WriteString(`,"continue":"` + p.last.token() + `","remaining":` + strconv.Itoa(remaining))
+	}
+	p.written.WriteString("}\n")
+	return p.written.Bytes()
 }
 
 // token returns the continue token, which contains the position of the last item of a response. The agent does not

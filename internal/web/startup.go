@@ -33,10 +33,9 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 		return nil, false
 	}
 	all := make([]startUp, 0, len(timelines))
-	for i := range timelines {
-		t := &timelines[i]
-		if key := filter.KeyOf(*t); accept(key, t.UID) {
-			all = append(all, startUp{key: key, uid: t.UID, createdAt: t.CreatedAt, there: t})
+	for _, t := range timelines {
+		if key := filter.KeyOf(t); accept(key, t.UID) {
+			all = append(all, startUp{key: key, uid: t.UID, createdAt: t.CreatedAt, there: &t})
 		}
 	}
 	for _, e := range a.gone(timelines) {
