@@ -71,7 +71,8 @@ const worthPacking = 1024
 // memory.
 func compressed(handler http.HandlerFunc) http.HandlerFunc {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(false),
-		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json"}))
+		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json", "text/plain",
+			"application/openmetrics-text", "application/vnd.google.protobuf"}))
 	if err != nil { // cannot happen, because these options are valid
 		return handler
 	}
