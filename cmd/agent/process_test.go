@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 // The type "process" is an agent in a separate process.
 type process struct {
-	t       *testing.T
+	t       testing.TB
 	cmd     *exec.Cmd
 	base    string // base URL of the agent's HTTP server
 	records *bufio.Reader
@@ -62,13 +62,19 @@ type process struct {
 }
 
 // The function "start" runs an agent and waits until the agent listens.
-func start(t *testing.T, flags ...string) *process {
+func start(t testing.TB, flags ...string) *process {
 	t.Helper()
-	return startWith(t, func(*os.File) {}, flags...)
+	return startProgram(t, os.Args[0], func(*os.File) {}, flags...)
 }
 
 // startWith calls the function "prepare" with the agent's standard output, and then starts the agent.
 func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *process {
+	t.Helper()
+	return startProgram(t, os.Args[0], prepare, flags...)
+}
+
+// startProgram runs a program as the agent, and waits until the agent listens.
+func startProgram(t testing.TB, program string, prepare func(stdout *os.File), flags ...string) *process {
 	t.Helper()
 	outReader, outWriter := pipe(t)
 	errReader, errWriter := pipe(t)
@@ -76,7 +82,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	p := &process{t: t, records: bufio.NewReader(outReader), stdout: outReader, logs: make(chan string, 1000)}
 	flags = append([]string{"run", "--node-name", "node-a", "--listen-address", "127.0.0.1:0"}, flags...)
-	p.cmd = exec.CommandContext(ctx, os.Args[0], flags...)
+	p.cmd = exec.CommandContext(ctx, program, flags...)
 	p.cmd.Env = agentEnvironment()
 	p.cmd.Stdout, p.cmd.Stderr = outWriter, errWriter
 	if err := p.cmd.Start(); err != nil {
@@ -103,7 +109,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 }
 
 // pipe returns a pipe. At the end of the test, pipe closes both ends.
-func pipe(t *testing.T) (reader, writer *os.File) {
+func pipe(t testing.TB) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
 	if err != nil {
