@@ -48,6 +48,7 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 // ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
+	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
 	o.Pod = Pod{
 		UID: p.UID, RuntimeUID: p.RuntimeUID, Namespace: p.Namespace, Name: p.Name, Node: p.Node,
 		CreatedAt: p.CreatedAt, DeletedAt: p.DeletedAt, Phase: "Succeeded", Containers: d.ephemeral(p),
@@ -59,6 +60,23 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 		}
 	}
 	return o
+}
+
+// otherRuns returns the number of runs of all other containers. The Events of these runs count toward the limit of the
+// kubelet's client. If a container has not started for a long time, its Events no longer count.
+func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
+	for i := range o.Pod.Containers {
+		c := &o.Pod.Containers[i]
+		started := c.StartedAt
+		if started.IsZero() && c.LastRun != nil {
+			started = c.LastRun.StartedAt
+		}
+		if (c.Kind != KindEphemeral || slices.Contains(d.reported, c.Name)) &&
+			o.ArrivedAt.Sub(started) < spamLimit*spamInterval {
+			runs += c.runs()
+		}
+	}
+	return runs
 }
 
 func (d *EphemeralEvidence) ephemeral(p Pod) []Container {

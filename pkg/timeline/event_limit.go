@@ -13,6 +13,16 @@ const (
 	spamInterval = 5 * time.Minute
 )
 
+// The reasons of the kubelet's Events about the creation and the start of a container (pkg/kubelet/events in
+// Kubernetes). These Events are no evidence about milestones, so an Event watch can leave them out. They count only
+// toward spamLimit. Before each run, the kubelet also creates an Event with reasonPulled.
+const (
+	reasonCreated = "Created"
+	reasonStarted = "Started"
+	eventsPerRun  = 2
+	reasonPulled  = "Pulled"
+)
+
 // countedEvent is one Event about the pod, with its number of occurrences. The reason and the time of the first
 // occurrence identify the Event.
 type countedEvent struct {
@@ -27,7 +37,7 @@ func (e *Evidence) countEvent(o EventSeen) {
 	if last := latestOccurrence(o).latest; last > e.lastEventAt {
 		e.lastEventAt, e.changed = last, true
 	}
-	if e.eventLimitReached() {
+	if others, starts := e.receivedEvents(); others+starts >= spamLimit {
 		return
 	}
 	event := countedEvent{o.Reason, firstOccurrence(o).latest, max(1, o.Count)}
@@ -42,11 +52,98 @@ func (e *Evidence) countEvent(o EventSeen) {
 	}
 }
 
-// eventLimitReached reports whether the kubelet's client might have dropped Events about the pod.
-func (e *Evidence) eventLimitReached() bool {
-	sent := 0
+// receivedEvents returns the number of received Events. The result "starts" is the number of Created and Started
+// Events. The result "others" is the number of all other Events.
+func (e *Evidence) receivedEvents() (others, starts int) {
 	for _, event := range e.countedEvents {
-		sent += event.count
+		switch event.reason {
+		case reasonCreated, reasonStarted:
+			starts += event.count
+		default:
+			others += event.count
+		}
 	}
-	return sent >= spamLimit
+	return others, starts
+}
+
+// eventLimitReached reports whether the kubelet's client might have dropped Events about the pod. An Event watch can
+// leave out the Created and Started Events, so all runs that the pod's containers can have had also count.
+func (e *Evidence) eventLimitReached() bool {
+	others, starts := e.receivedEvents()
+	if others+starts >= spamLimit {
+		return true
+	}
+	runs, checks := e.otherRuns, e.imageChecks()
+	for i := range e.containers {
+		runs += e.possibleRuns(int16(i))
+		if e.createFailed(int16(i)) {
+			checks = 0 // the kubelet repeats the check without a run
+		}
+	}
+	return others+eventsPerRun*max(runs, checks) >= spamLimit
+}
+
+// imageChecks returns how often the kubelet had the image of a container, according to the Events. After each of these
+// checks, the kubelet creates and starts the container.
+func (e *Evidence) imageChecks() (checks int) {
+	for _, event := range e.countedEvents {
+		if event.reason == reasonPulled {
+			checks += event.count
+		}
+	}
+	for i := range e.containers {
+		if c := &e.containers[i]; c.pulled.known() && isImageName(c.name) {
+			checks-- // the image of a volume
+		}
+	}
+	return checks
+}
+
+// eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. A container that
+// ran proves that the kubelet created the Created and Started Events of the run. Runs from before the Event watch do
+// not count, because the client sends more Events again after some time.
+func (e *Evidence) eventLimitProven() bool {
+	others, starts := e.receivedEvents()
+	runs := 0
+	for i, c := range e.constraints {
+		first := i == 0 || e.constraints[i-1].key != c.key
+		if first && c.key.milestone == MilestoneRunning && (e.watchSince == 0 || c.earliest >= e.watchSince) {
+			runs++
+		}
+	}
+	return others+max(starts, eventsPerRun*runs) >= spamLimit
+}
+
+// possibleRuns returns the highest possible number of a container's runs so far. If the kubelet had the container's
+// image, the kubelet can have created and started the container before another source reports the run.
+func (e *Evidence) possibleRuns(index int16) int {
+	c := &e.containers[index]
+	runs := c.runs
+	if c.pulled.known() && !isImageName(c.name) && !e.createFailed(index) {
+		runs = max(runs, 1)
+	}
+	for _, known := range e.constraints[searchConstraints(e.constraints, milestoneKey{container: index}):] {
+		if known.key.container != index {
+			break
+		}
+		if m := known.key.milestone; m == MilestoneContainerCreated || m == MilestoneRunning {
+			runs = max(runs, int(known.key.attempt)+1)
+		}
+	}
+	return runs
+}
+
+// keepRuns keeps the highest number of runs that a container's status reports.
+func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container) {
+	if runs := c.runs(); runs > evidence.runs {
+		evidence.runs, e.changed = runs, true
+	}
+}
+
+// The method "runs" returns the number of a container's runs according to its status.
+func (c *Container) runs() int {
+	if c.hasRun() || c.LastRun != nil || c.Attempt > 0 {
+		return c.Attempt + 1
+	}
+	return 0
 }

@@ -60,6 +60,7 @@ type Evidence struct {
 	images         []imageEvidence
 	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
 	countedEvents  []countedEvent  // at most spamLimit Events
+	otherRuns      int             // the number of runs of containers that the evidence leaves out (EphemeralEvidence)
 	messages       []EventMessage  // the earliest kubelet Events, in order of time
 	ignoreMessages bool            // if true, the evidence drops the texts of Events, because no output uses the texts
 	// networkDowns lists the earliest times at which the runtime reported that its network was not ready, in ascending
@@ -155,6 +156,7 @@ type containerEvidence struct {
 	// error.
 	misconfiguredAt, otherRefusalAt instant
 	failedChecks                    refusals // Events about failed checks of the image, before a pull
+	runs                            int      // the highest number of runs that a status reports
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

@@ -294,7 +294,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the whole pod every five minutes. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
+// the whole pod every five minutes. If the evidence does not prove that the pod has reached the limit, refusalDue does
+// not assume the limit, because otherwise a stopped kubelet could stay unnoticed. refusalDue returns maxInstant if no
+// Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
@@ -302,7 +304,7 @@ func (f *fold) refusalDue(from *bound) instant {
 	last, _ := f.lastRefusal(from, f.asOf)
 	last = max(last, at(f.e.watchFirstOpened), f.e.watchSince)
 	due := podRetry + retrySlack
-	if f.e.eventLimitReached() {
+	if f.e.eventLimitProven() {
 		last = max(last, f.e.lastEventAt)
 		due += spamInterval
 	}

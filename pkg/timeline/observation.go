@@ -62,7 +62,8 @@ type EventSeen struct {
 
 // EventsWatched means that the agent has received all of a pod's kubelet Events that the API server stored from Since
 // to OpenedAt. An open watch delivers the Events after OpenedAt. So the absence of an Event is evidence until the next
-// EventsLost.
+// EventsLost. The Events Created and Started are an exception: a source can leave them out, so their absence is no
+// evidence.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events

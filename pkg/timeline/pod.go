@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -131,7 +132,12 @@ func ContainerKinds() []ContainerKind {
 
 // ImageName returns a name for an image that belongs to no container. No container can have this name, because
 // container names contain no colon.
-func ImageName(ref string) string { return "image:" + ref }
+func ImageName(ref string) string { return imagePrefix + ref }
+
+const imagePrefix = "image:"
+
+// isImageName reports whether a name belongs to an image instead of a container.
+func isImageName(name string) bool { return strings.HasPrefix(name, imagePrefix) }
 
 // ContainerState is the state in a container's status.
 type ContainerState string

@@ -151,7 +151,8 @@ func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool 
 		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
 }
 
-// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod.
+// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. Created and
+// Started Events can be missing, because they are no evidence.
 func (f *fold) knowsAllEvents() bool {
 	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
 		!f.e.eventLimitReached()

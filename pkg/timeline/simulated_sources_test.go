@@ -27,6 +27,7 @@ type loss struct {
 	revision bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
 	shuffled bool    // observations arrive in any order, some of them twice
 	forgets  bool    // the runtime keeps only two runs of each container
+	limited  bool    // the kubelet's client drops Events after spamLimit Events
 }
 
 // observe returns all observations in the order of their arrival, or in a random order if loss.shuffled is true.
@@ -285,6 +286,10 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		since = seenAt.Add(w.between(-3*time.Second, 3*time.Second))
 	}
 	complete := true
+	drops := map[occurrence]bool{}
+	if w.loss.limited {
+		drops = w.dropped()
+	}
 	var all []Observation
 	for _, o := range w.events {
 		key := strings.Join([]string{o.container, o.reason, o.message}, "|")
@@ -292,8 +297,8 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 			objects[key] = &object{first: o.at}
 		}
 		objects[key].count++
-		if o.at.Before(since) {
-			continue // the watch starts at a revision after this Event
+		if drops[o] || o.at.Before(since) {
+			continue // the client dropped the Event, or the watch starts at a revision after this Event
 		}
 		if w.random.Float64() < w.loss.events {
 			// The kubelet can send 25 warnings about a pod, so it drops no Event about a failed sandbox. Such an Event
