@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/eventwatch"
+	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newEvents returns the source of the kubelet's Events. With --events=off, newEvents returns nil.
-func newEvents(d deps, observe func(context.Context, timeline.Observation),
+// newEvents returns the source of the kubelet's Events. With --events=off, newEvents returns nil. The runtime is nil
+// with --cri-endpoint=off.
+func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeline.Observation),
 	delay func(time.Duration)) *eventwatch.Source {
 	c := d.config
 	if c.events == eventsOff {
@@ -17,7 +19,19 @@ func newEvents(d deps, observe func(context.Context, timeline.Observation),
 	}
 	return eventwatch.New(eventwatch.Config{
 		Client: d.api.events, NodeName: c.nodeName, Observe: observe, Now: time.Now,
-		Cluster: c.events == eventsCluster, Delay: delay, Registerer: d.registry,
-		Report: d.registerSource(string(timeline.SourceEventWatch), "not started yet"),
+		Cluster: c.events == eventsCluster, WithoutStarts: withoutStarts(c, runtime), Delay: delay,
+		Registerer: d.registry,
+		Report:     d.registerSource(string(timeline.SourceEventWatch), "not started yet"),
 	})
+}
+
+// withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started. If
+// the runtime is connected, records contain the times of the creation and the start in nanoseconds. Without the
+// runtime, the texts of these Events show the times. With --events=cluster or a recording, the agent keeps all Events,
+// and withoutStarts returns nil.
+func withoutStarts(c config, runtime *cri.Source) func() bool {
+	if runtime == nil || c.events == eventsCluster || c.recordObservations != "" || c.debugObservations {
+		return nil
+	}
+	return runtime.Connected
 }

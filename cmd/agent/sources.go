@@ -39,8 +39,8 @@ func newSources(d deps, to sourcesConfig) sources {
 	}
 	to.added.podWatch(&pods)
 	s.pods = podwatch.NewPods(pods)
-	s.events = newEvents(d, to.observe, to.added.eventDelay())
 	s.runtime = newRuntime(d, to.observe)
+	s.events = newEvents(d, s.runtime, to.observe, to.added.eventDelay())
 	s.pressure = newPressure(d, to.observe)
 	return s
 }

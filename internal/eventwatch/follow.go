@@ -49,7 +49,8 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 		s.refused(lease, err)
 		return false
 	}
-	w, err := events.Watch(lease, from.options(f.selector()))
+	withoutStarts := s.config.WithoutStarts != nil && s.config.WithoutStarts()
+	w, err := events.Watch(lease, from.options(f.selector(withoutStarts)))
 	switch {
 	case err == nil:
 		defer w.Stop()

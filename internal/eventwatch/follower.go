@@ -2,6 +2,7 @@ package eventwatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -68,14 +69,19 @@ func (f *follower) nudge() {
 }
 
 // selector returns the field selector of the watch. The field selector cannot select the node, because Events have no
-// selectable field for the node. Field selectors also cannot combine conditions with OR.
-func (f *follower) selector() string {
-	kubelet := fields.OneTermEqualSelector("source", "kubelet")
-	if f.alone == nil {
-		return kubelet.String()
+// selectable field for the node. Field selectors also cannot combine conditions with OR. If withoutStarts is true, the
+// API server does not send the Events Created and Started, which are half of the Events of a start-up with pulls.
+func (f *follower) selector(withoutStarts bool) string {
+	terms := []fields.Selector{fields.OneTermEqualSelector("source", "kubelet")}
+	if f.alone != nil {
+		pod := fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID)
+		terms = slices.Insert(terms, 0, pod)
 	}
-	return fields.AndSelectors(fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID),
-		kubelet).String()
+	if withoutStarts {
+		terms = append(terms, fields.OneTermNotEqualSelector("reason", "Created"),
+			fields.OneTermNotEqualSelector("reason", "Started"))
+	}
+	return fields.AndSelectors(terms...).String()
 }
 
 // linger returns how long the watch stays open while it serves no pod.

@@ -27,7 +27,7 @@ const unservedAfter = 5 * time.Second
 // most a few hundred pods.
 const maxLeft = 512
 
-// Config configures a Source. All fields except Cluster, Limit and Delay are required.
+// Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // a shared watch remembers only the Events of this node's kubelet
@@ -41,6 +41,10 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core needs
+	// no time from these Events, so an open watch stays as it is when the result changes. Several goroutines can call
+	// WithoutStarts.
+	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// time in nanoseconds that the Event's name contains. Several goroutines can call Delay.
 	Delay func(time.Duration)

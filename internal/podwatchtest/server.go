@@ -254,6 +254,7 @@ func (q query) matches(o object) bool {
 	case *corev1.Event:
 		set["involvedObject.uid"], set["source"] = string(o.InvolvedObject.UID), o.Source.Component
 		set["involvedObject.kind"], set["involvedObject.name"] = o.InvolvedObject.Kind, o.InvolvedObject.Name
+		set["reason"] = o.Reason
 	case *corev1.Node:
 		set["metadata.name"] = o.Name
 	}

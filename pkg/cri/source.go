@@ -208,6 +208,9 @@ func (s *Source) Stores() map[string]bool {
 	return served
 }
 
+// Connected reports whether the source has a connection to the runtime. Any goroutine can call Connected.
+func (s *Source) Connected() bool { return s.current.Load() != nil }
+
 // Ping requests the runtime's version on the current connection. If the runtime does not respond in time, the
 // error wraps context.DeadlineExceeded. Any goroutine can call Ping.
 func (s *Source) Ping(ctx context.Context) error {

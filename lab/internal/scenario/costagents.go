@@ -74,7 +74,7 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 }
 
 // judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter
-// "events" is the number of Events that were created during the blocks.
+// "events" is the number of Events other than Created and Started that were created during the blocks.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
@@ -92,8 +92,8 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 				"Event", kind.name(), w.received, w.itUsed)
 		}
 		if w.received < float64(events*kind.agents) {
-			v.Problem("%s: %d Events were created, and %d agents received %v in total, want every Event at "+
-				"every agent", kind.name(), events, kind.agents, w.received)
+			v.Problem("%s: %d Events other than Created and Started were created, and %d agents received %v Events in "+
+				"total, want every such Event at every agent", kind.name(), events, kind.agents, w.received)
 		}
 		return nil
 	}

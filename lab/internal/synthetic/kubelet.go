@@ -45,8 +45,10 @@ func Usual() Pace {
 
 // Started describes what happened during the start-up of one pod.
 type Started struct {
-	Name   string
-	Events int             // number of Events that the kubelet sent to the API server
+	Name string
+	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events Created
+	// and Started, because an agent with a connected runtime leaves them out.
+	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
 }
 
@@ -166,11 +168,13 @@ func (s *start) say(ctx context.Context, container, reason, message string) erro
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }
 
-func (s *start) send(ctx context.Context, event any) error {
+func (s *start) send(ctx context.Context, event corev1.Event) error {
 	if err := s.Kube.Create(ctx, eventsPath(s.pod.namespace), event); err != nil {
 		return fmt.Errorf("send Event: %w", err)
 	}
-	s.reported.Events++
+	if event.Reason != "Created" && event.Reason != "Started" {
+		s.reported.Events++
+	}
 	return nil
 }
 
