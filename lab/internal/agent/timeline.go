@@ -36,6 +36,9 @@ type Timeline struct {
 	Verdict    string     `json:"verdict"`
 	Conflicts  []Conflict `json:"conflicts"`
 
+	// changes that make the start-up faster; empty on a busy machine if the evidence does not bound the gain
+	WhatIf []WhatIf `json:"what_if"`
+
 	Raw         []byte       `json:"-"` // the response or the line as received
 	Transitions []Transition `json:"-"` // transition records that the agent printed with the timeline
 	Cut         bool         `json:"-"` // true if the agent was killed before it printed all transition records
@@ -45,6 +48,11 @@ type Timeline struct {
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+}
+
+// WhatIf is the predicted effect of one change.
+type WhatIf struct {
+	Text string `json:"text"`
 }
 
 // Conflict is a contradiction between sources.

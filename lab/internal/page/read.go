@@ -68,6 +68,11 @@ const Live = `document.querySelector('#connection').classList.contains('live')`
 // value is empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
+// Help is a JavaScript expression for the visible texts of the changes that would make a start-up faster.
+const Help = `[...document.querySelectorAll('.pod-view .section')].filter((section) => section.checkVisibility() &&
+	section.querySelector('h2')?.textContent === 'What would help').flatMap((section) =>
+	[...section.querySelectorAll('li > span')].map((span) => span.textContent))`
+
 // Overflow is a JavaScript expression for the number of pixels by which the page is wider than the window.
 const Overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 

@@ -52,6 +52,7 @@ type pageRun struct {
 	tab     *browser.Tab // opened before the first pod was created; never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
+	helped  string       // a pod for which the page lists changes that would help; empty if there is no such pod
 
 	comparison string // address of the comparison of the Deployment's pods
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -69,7 +70,27 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 		at += length
 		p.judgeBar(pod, bars[i], want)
 	}
-	return p.judgePull(timeline)
+	return errors.Join(p.judgeHelp(timeline), p.judgePull(timeline))
+}
+
+// judgeHelp requires that the page lists the same changes as the API, but at most three.
+func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
+	shown, err := browser.Ask[[]string](p.tab, page.Help)
+	if err != nil {
+		return err
+	}
+	want := timeline.WhatIf[:min(len(timeline.WhatIf), 3)]
+	p.verdict.Compared++
+	if !slices.EqualFunc(shown, want, func(text string, change agent.WhatIf) bool {
+		return strings.HasPrefix(text, change.Text+": ")
+	}) {
+		p.verdict.Problem("pod %s: the page lists %q under \"What would help\", but the API has %+v", timeline.Name, shown,
+			want)
+	}
+	if len(shown) > 0 {
+		p.helped = timeline.Name
+	}
+	return nil
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
