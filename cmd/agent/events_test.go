@@ -23,8 +23,6 @@ func TestEventWatchesOfConnectedRuntime(t *testing.T) {
 	}{
 		"by default":              {nil, all + ",reason!=Created,reason!=Started"},
 		"without a runtime":       {[]string{"--cri-endpoint", "off"}, all},
-		"with observations":       {[]string{"--debug-observations"}, all},
-		"with a recording":        {[]string{"--record-observations", filepath.Join(t.TempDir(), "recording")}, all},
 		"of the whole cluster":    {[]string{"--events", "cluster"}, "watch /api/v1/events source=kubelet"},
 		"of a runtime that fails": {[]string{"--cri-endpoint", absent}, all},
 	} {

@@ -23,9 +23,7 @@ const (
 // concern several containers.
 const combinedMarker = "(combined from similar events)"
 
-// judgeEvents requires that the root span contains the kubelet's Events. The span must have the Events on which the
-// record's milestones are based. An Event watch was open when the last required Event arrived, so the span must also
-// have all earlier Events about containers.
+// judgeEvents requires that the root span contains the kubelet's Events on which the record's milestones are based.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
@@ -45,7 +43,6 @@ func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 			v.Problem("trace of %s: Event %s at %s is out of order or outside the start-up", t.Name, e.Name, e.At)
 		}
 	}
-	var until time.Time // an Event watch was open until this time
 	for milestone, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
 		for _, m := range t.Milestones {
 			if m.Milestone != milestone || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") ||
@@ -53,17 +50,6 @@ func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 				continue
 			}
 			v.requireEvent(root, t, m, reason)
-			if m.Earliest.After(until) {
-				until = m.Earliest
-			}
-		}
-	}
-	for milestone, reason := range map[string]string{"container_created": "Created", "running": "Started"} {
-		for _, m := range t.Milestones {
-			if m.Milestone == milestone && m.Attempt == 0 && !m.Latest.IsZero() &&
-				m.Latest.Add(eventStamp).Before(until) {
-				v.requireEvent(root, t, m, reason)
-			}
 		}
 	}
 }

@@ -179,10 +179,6 @@ func TestSpanEvents(t *testing.T) {
 			"want an Event Pulling"},
 		"no Pulled": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = s[0].Events[:3] },
 			"want an Event Pulled"},
-		"no Created": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = s[0].Events[1:] },
-			"want an Event Created"},
-		"no Started": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = slices.Delete(s[0].Events, 1, 2) },
-			"want an Event Started"},
 		"lost Pulled": {func(t *agent.Timeline, s []otlp.Span) {
 			s[0].Events = s[0].Events[:3]
 			t.LostEvents, s[0].Attributes["podlapse.lost_events"] = []string{"Pulled/main"}, "Pulled/main"
