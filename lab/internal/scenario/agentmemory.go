@@ -111,7 +111,7 @@ func enlarge(pod *corev1.Pod) {
 	}
 	pod.Annotations = map[string]string{}
 	for i := range 4 {
-		pod.Annotations[fmt.Sprintf("example.com/configuration-%d", i)] = strings.Repeat("a", 400)
+		pod.Annotations[fmt.Sprintf("example.com/configuration-%d", i)] = strings.Repeat("a", 600)
 	}
 }
 
