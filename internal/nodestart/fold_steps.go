@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// quickLag is the greatest time from the end of the last problem until the kubelet reports the node as ready.
+	// quickLag is the longest time that the kubelet needs to report the node as ready after the last problem has ended.
 	// quickLag applies to the kubelet's first two minutes, in which fastStatusUpdateOnce checks every 100 ms. quickLag
 	// includes the duration of a check.
 	quickLag = 500 * time.Millisecond

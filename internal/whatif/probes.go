@@ -127,8 +127,8 @@ func firstProbes(c *container) time.Duration {
 	return longest
 }
 
-// untilPassed returns the longest time from the end of the kubelet's work until a container passes a probe, if each
-// probe succeeds.
+// untilPassed returns the longest time from the end of the kubelet's work until a container has passed a probe. The
+// function assumes that no attempt of the probe fails.
 func untilPassed(p api.ProbeRecord) time.Duration {
 	return betweenProbes(p) * time.Duration(min(max(p.SuccessThreshold, 1), maxContainers))
 }

@@ -37,9 +37,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
 				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
-				"Of the pods in podlapse_pod_startup_duration_seconds, covers only those with complete evidence. "+
-				"Evidence is complete if it explains all of the time, and if it shows how much of the time belongs to "+
-				"pulls and to init containers. The buckets are the same as in "+
+				"Covers the pods of podlapse_pod_startup_duration_seconds whose evidence is complete: the evidence "+
+				"explains the whole start-up, and shows how much of it belongs to pulls and to init containers. The buckets are the same as in "+
 				"kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",

@@ -54,7 +54,7 @@ func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSer
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_seconds_total",
 			Help: "Duration of the start-ups in podlapse_workload_startups_total, by cause. To get the mean " +
-				"duration, divide the sum of all causes by podlapse_workload_startups_total." + other,
+				"duration, divide the sum of this metric over all causes by podlapse_workload_startups_total." + other,
 		}, append(labels, "cause")),
 	}
 	registerer.MustRegister(s.ended, s.failures, s.seconds)

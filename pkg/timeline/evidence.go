@@ -15,8 +15,8 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is larger than the number of requests about the network that the agent sends for one pod in an
-	// hour. The intervals between requests about the network grow.
+	// maxNetworkDowns limits the stored answers about a network that is not ready. The agent never reaches this limit:
+	// it sends fewer requests about the network of one pod in an hour, because the intervals between them grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
 	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events

@@ -9,8 +9,8 @@ import (
 // (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// pullEnd is the interval that contains the end of a pull: the runtime stored the image and answered the kubelet. The
-// interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU can receive the answer at any
+// pullEnd is the interval that contains the end of a pull. A pull ends when the runtime has stored the image and
+// answered the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU can receive the answer at any
 // later time. The field "latest" is maxInstant if there is no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 

@@ -138,7 +138,7 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 }
 
 // forgetOldest removes the oldest answer if there are more answers than the limit "most". forgetOldest never
-// removes the answer with the key "newest".
+// removes the answer whose key is the argument "newest".
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return

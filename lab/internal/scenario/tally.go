@@ -238,9 +238,9 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare counts the wrong phases among the phases on the node's clock. If the number of wrong phases does not
-// exceed the allowed number, judgeShare adds the wrong phases as notes. If the number of wrong phases exceeds the
-// allowed number, judgeShare adds the wrong phases as problems. The share is also a figure of the verdict.
+// judgeShare counts the wrong phases among the phases whose times come from the node's clock. If there are more wrong
+// phases than allowed, judgeShare reports them as problems. Otherwise, it reports them as notes. The share of correct
+// phases is also a figure of the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
