@@ -24,8 +24,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
 		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. The agent " +
-			"repairs the state only if two lists from the API server, at least five seconds apart, both contradict the " +
-			"watch. difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch " +
+			"repairs the state only if two lists from the API server, at least five seconds apart, both contradict " +
+			"the watch. difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch " +
 			"had not reported the deletion of the pod. difference=\"stale\": the watch had not reported a change " +
 			"of the pod. Only with --verify-interval.",
 	}, []string{"difference"})

@@ -38,8 +38,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
 				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
 				"Covers the pods of podlapse_pod_startup_duration_seconds whose evidence is complete: the evidence "+
-				"explains the whole start-up, and shows how much of it belongs to pulls and to init containers. The buckets are the same as in "+
-				"kubelet_pod_start_sli_duration_seconds.",
+				"explains the whole start-up, and shows how much of it belongs to pulls and to init containers. "+
+				"The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+

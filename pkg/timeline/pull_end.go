@@ -10,8 +10,9 @@ import (
 const answerSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval that contains the end of a pull. A pull ends when the runtime has stored the image and
-// answered the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU can receive the answer at any
-// later time. The field "latest" is maxInstant if there is no upper bound. The zero value means unknown.
+// answered the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU can
+// receive the answer at any later time. The field "latest" is maxInstant if there is no upper bound. The zero value
+// means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }

@@ -85,9 +85,10 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.checkSince(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does not show
-// which run was successful, so the method uses the first run whose end fits the reported time. If no run fits, the
-// method uses the last run. The last run might also have failed, unless a later container ran or the pod is ready.
+// succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
+// not show which run was successful, so the method uses the first run whose end fits the reported time. If no run
+// fits, the method uses the last run. The last run might also have failed, unless a later container ran or the pod is
+// ready.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

@@ -84,8 +84,8 @@ func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
 	if !slices.EqualFunc(shown, want, func(text string, change agent.WhatIf) bool {
 		return strings.HasPrefix(text, change.Text+": ")
 	}) {
-		p.verdict.Problem("pod %s: the page lists %q under \"What would help\", but the API has %+v", timeline.Name, shown,
-			want)
+		p.verdict.Problem("pod %s: the page lists %q under \"What would help\", but the API has %+v", timeline.Name,
+			shown, want)
 	}
 	if len(shown) > 0 {
 		p.helped = timeline.Name

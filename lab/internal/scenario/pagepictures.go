@@ -43,7 +43,7 @@ func (p *pageRun) pictures(context.Context) error {
 		{"quality", "#/quality", `document.querySelector('.parts li')`, dark(desk)},
 	} {
 		if shot.name == "what-would-help" && p.helped == "" {
-			p.verdict.Note("no picture of the changes that would help: on this busy machine, the evidence bounds no gain")
+			p.verdict.Note("no picture of the changes that would help: the evidence of this run bounds no gain")
 			continue
 		}
 		tab, err := p.browser.Open(shot.look)

@@ -46,8 +46,8 @@ func Usual() Pace {
 // Started describes what happened during the start-up of one pod.
 type Started struct {
 	Name string
-	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events Created
-	// and Started, because an agent with a connected runtime leaves them out.
+	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events
+	// Created and Started, because an agent with a connected runtime leaves them out.
 	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
 }
