@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +72,25 @@ func (c Client) timelines(ctx context.Context, filter string) ([]Timeline, error
 			return all, nil
 		}
 	}
+}
+
+// Page is one page of a list.
+type Page struct {
+	Items    int
+	Continue string // token of the next page; empty if this is the last page
+}
+
+// Page requests one page of the list at a path, with at most "limit" items. For the first page, the token is empty.
+func (c Client) Page(ctx context.Context, path string, limit int, token string) (Page, error) {
+	var list struct {
+		Items    []json.RawMessage `json:"items"`
+		Continue string            `json:"continue"`
+	}
+	data, err := c.get(ctx, fmt.Sprintf("%s?limit=%d&continue=%s", path, limit, url.QueryEscape(token)))
+	if err == nil {
+		err = decode(data, &list)
+	}
+	return Page{len(list.Items), list.Continue}, err
 }
 
 // Pulls returns the pulls in progress.

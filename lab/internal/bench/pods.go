@@ -16,16 +16,8 @@ import (
 // CreateDeployment creates a Deployment and returns the names of its pods.
 func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int32,
 	spec corev1.PodSpec) ([]string, error) {
-	labels := map[string]string{"app": name}
-	deployment := appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
-		},
-	}
-	if err := b.Kube.Create(ctx, "/apis/apps/v1/namespaces/"+b.Namespace+"/deployments", deployment); err != nil {
-		return nil, fmt.Errorf("create deployment: %w", err)
+	if err := b.RequestDeployment(ctx, name, replicas, spec); err != nil {
+		return nil, err
 	}
 	var names []string
 	err := b.Node.Report.Wait(ctx, "the pods of deployment "+name, 30*time.Second, 50*time.Millisecond,
@@ -43,6 +35,22 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 			return nil
 		})
 	return names, err
+}
+
+// RequestDeployment creates a Deployment, and does not wait for its pods.
+func (b *Bench) RequestDeployment(ctx context.Context, name string, replicas int32, spec corev1.PodSpec) error {
+	labels := map[string]string{"app": name}
+	deployment := appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	}
+	if err := b.Kube.Create(ctx, "/apis/apps/v1/namespaces/"+b.Namespace+"/deployments", deployment); err != nil {
+		return fmt.Errorf("create deployment: %w", err)
+	}
+	return nil
 }
 
 // CreatePod creates a pod without an owner.

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -236,16 +234,7 @@ func (v *Verdict) compareNumber(what string, injected, truth time.Duration, repo
 
 // askAgent runs the command "explain" against the agent of the node.
 func askAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
-	arguments = append([]string{"explain", "--server", b.Agent.Server, "-n", b.Namespace}, arguments...)
-	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
-		err = errors.New(string(exited.Stderr))
-	}
-	if err != nil {
-		return "", fmt.Errorf("run %s: %w", strings.Join(arguments, " "), err)
-	}
-	return string(output), nil
+	return runAgent(ctx, b, append([]string{"explain", "--server", b.Agent.Server, "-n", b.Namespace}, arguments...)...)
 }
 
 func readWorkloadReport(text string) (report workloadReport, err error) {

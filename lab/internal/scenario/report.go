@@ -3,9 +3,7 @@ package scenario
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +30,6 @@ const (
 	configDelay = 15 * time.Second
 	// configRetry is the longest time until the kubelet notices the ConfigMap.
 	configRetry = 75 * time.Second
-	// reportAtMost is the maximum time of the command "report".
-	reportAtMost = 2 * time.Second
 )
 
 // fleetReport is the part of the JSON of "report" that the scenario checks.
@@ -223,14 +219,5 @@ func awaitReport(ctx context.Context, b *bench.Bench, total int) (found fleetRep
 }
 
 func askReport(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
-	arguments = append([]string{"report", "--server", b.Agent.Server, "--rows", "100"}, arguments...)
-	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
-		err = errors.New(string(exited.Stderr))
-	}
-	if err != nil {
-		return "", fmt.Errorf("run %s: %w", strings.Join(arguments, " "), err)
-	}
-	return string(output), nil
+	return runAgent(ctx, b, append([]string{"report", "--server", b.Agent.Server, "--rows", "100"}, arguments...)...)
 }

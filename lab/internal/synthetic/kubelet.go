@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
@@ -55,23 +56,32 @@ type Started struct {
 // Start creates a pod in a namespace, and starts its containers one after the other. If cold is true, the node has to
 // pull the images first.
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
-	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
-	path := "/api/v1/namespaces/" + namespace + "/pods"
-	object := p.object()
+	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: PodSpec(k.Node, images)}
 	if k.Change != nil {
 		k.Change(&object)
 	}
 	var created corev1.Pod
-	if err := k.Kube.CreateInto(ctx, path, object, &created); err != nil {
+	if err := k.Kube.CreateInto(ctx, podsPath(namespace), object, &created); err != nil {
 		return Started{}, fmt.Errorf("create pod: %w", err)
 	}
-	p.uid = string(created.UID)
-	s := start{Kubelet: k, pod: p, reported: Started{Name: name}}
-	if err := s.play(ctx, path+"/"+name+"/status", cold); err != nil {
-		return Started{}, fmt.Errorf("start pod %s: %w", name, err)
+	return k.StartCreated(ctx, created, cold)
+}
+
+// StartCreated is like Start, but the pod already exists. For example, a controller created the pod. The pod's
+// specification must come from PodSpec.
+func (k Kubelet) StartCreated(ctx context.Context, created corev1.Pod, cold bool) (Started, error) {
+	p := pod{namespace: created.Namespace, name: created.Name, uid: string(created.UID), node: k.Node}
+	for _, container := range created.Spec.Containers {
+		p.images = append(p.images, container.Image)
+	}
+	s := start{Kubelet: k, pod: p, reported: Started{Name: p.name}}
+	if err := s.play(ctx, podsPath(p.namespace)+"/"+p.name+"/status", cold); err != nil {
+		return Started{}, fmt.Errorf("start pod %s: %w", p.name, err)
 	}
 	return s.reported, nil
 }
+
+func podsPath(namespace string) string { return "/api/v1/namespaces/" + namespace + "/pods" }
 
 // start is the start-up of one pod.
 type start struct {

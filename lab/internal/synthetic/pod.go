@@ -35,16 +35,16 @@ func (p pod) labels(container string) map[string]string {
 	return labels
 }
 
-// object returns the pod as a user creates it, but with a node name. The object disappears as soon as the pod is
-// deleted, because the grace period is zero and no kubelet has to confirm the termination.
-func (p pod) object() corev1.Pod {
+// PodSpec returns the specification of a pod on a synthetic node, with one container for each image. A pod with this
+// specification disappears as soon as it is deleted, because the grace period is zero and no kubelet has to confirm the
+// termination.
+func PodSpec(node string, images []string) corev1.PodSpec {
 	none := int64(0)
-	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name},
-		Spec: corev1.PodSpec{NodeName: p.node, TerminationGracePeriodSeconds: &none}}
-	for i, image := range p.images {
-		object.Spec.Containers = append(object.Spec.Containers, corev1.Container{Name: containerName(i), Image: image})
+	spec := corev1.PodSpec{NodeName: node, TerminationGracePeriodSeconds: &none}
+	for i, image := range images {
+		spec.Containers = append(spec.Containers, corev1.Container{Name: containerName(i), Image: image})
 	}
-	return object
+	return spec
 }
 
 // acknowledged returns the first status that a kubelet writes.

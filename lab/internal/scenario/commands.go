@@ -1,0 +1,37 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// answerAtMost is the maximum time of the commands "report" and "explain".
+const answerAtMost = 2 * time.Second
+
+// runAgent runs a command of the agent's program, and returns its output.
+func runAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		err = errors.New(string(exited.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", strings.Join(arguments, " "), err)
+	}
+	return string(output), nil
+}
+
+// inTime requires that a command answers within answerAtMost.
+func (v *Verdict) inTime(command string, took time.Duration) {
+	v.Compared++
+	v.Note("%s answered after %s s", command, seconds(took))
+	if took > answerAtMost {
+		v.Problem("%s answered after %s s, want at most %s s", command, seconds(took), seconds(answerAtMost))
+	}
+}
