@@ -26,7 +26,8 @@ func (p Packed) Timeline() (t Timeline) {
 }
 
 // packer writes or reads a packed timeline. Each method handles one type and works in both directions, so both
-// directions always agree on the order of the fields.
+// directions always agree on the order of the fields. A packer that writes changes no field of the timeline, because
+// other goroutines can read the timeline at the same time.
 type packer struct {
 	reads bool
 	text  []byte         // what the packer has written
@@ -63,7 +64,9 @@ func (p *packer) uvarint(n uint64) uint64 {
 func packNumber[N ~int | ~int64 | ~uint8](p *packer, n *N) {
 	signed := int64(*n)
 	zigzag := p.uvarint(uint64(signed)<<1 ^ uint64(signed>>63))
-	*n = N(int64(zigzag>>1) ^ -int64(zigzag&1))
+	if p.reads {
+		*n = N(int64(zigzag>>1) ^ -int64(zigzag&1))
+	}
 }
 
 func (p *packer) flag(b *bool) {
@@ -72,10 +75,16 @@ func (p *packer) flag(b *bool) {
 		n = 1
 	}
 	packNumber(p, &n)
-	*b = n == 1
+	if p.reads {
+		*b = n == 1
+	}
 }
 
-func (p *packer) share(f *float64) { *f = math.Float64frombits(p.uvarint(math.Float64bits(*f))) }
+func (p *packer) share(f *float64) {
+	if bits := p.uvarint(math.Float64bits(*f)); p.reads {
+		*f = math.Float64frombits(bits)
+	}
+}
 
 // packText packs a text that occurs for the first time as 0 and the text. packText packs a repeated text as its number.
 // Texts that the packer has read are parts of the packed text.
@@ -121,7 +130,9 @@ func (p *packer) at(t *time.Time) {
 			p.last = *t
 		}
 	}
-	*t = p.last
+	if p.reads {
+		*t = p.last
+	}
 }
 
 func (p *packer) times(all ...*time.Time) {
@@ -183,7 +194,7 @@ func (p *packer) sources(s *[]Source) {
 	})
 	if packNumber(p, &list); list < 0 {
 		packSlice(p, s, func(s *Source) { packText(p, s) })
-	} else {
+	} else if p.reads {
 		*s = sourceLists[list]
 	}
 }
