@@ -24,7 +24,10 @@ FUZZTIME ?= 10000x
 # scenarios run the agent as a process. With the scenarios in this order, the lab changes from the DaemonSet to the
 # process only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
-	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page
+	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
+	report many-workloads what-if
+# The number of pods for each change in the scenario what-if, when `make test` runs it. The default is 20.
+node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. Make builds each tool once for each version of the tool and of Go, outside the repository.
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -99,7 +102,7 @@ accuracy-page: build lab ## Run the blame exam and write the result to docs/accu
 	PODLAPSE_ACCURACY_PAGE=$(CURDIR)/docs/accuracy.md $(LAB) scenario blame --agent $(AGENT)
 
 pictures: build lab $(LOCAL_ARCHIVE) ## Retake the pictures of the documents in docs/.
-	@set -e; for name in page command-line; do PODLAPSE_PICTURES=$(CURDIR)/docs $(LAB) scenario $$name --agent $(AGENT) --image $(LOCAL_ARCHIVE); done
+	@set -e; for name in page node-startup command-line; do PODLAPSE_PICTURES=$(CURDIR)/docs $(LAB) scenario $$name --agent $(AGENT) --image $(LOCAL_ARCHIVE); done
 
 compare: build lab ## Compare memory, requests and series with another commit's agent: make compare BEFORE=v0.1.0.
 	@[ -n "$(BEFORE)" ] || { echo "name a commit to compare with: make compare BEFORE=v0.1.0" >&2; exit 2; }
@@ -121,7 +124,7 @@ test: vet unit fuzz image-test page-test node-test stack-test ## Run all tests, 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert, 100 predictions.
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
-	for name in report blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT); done
+	for name in blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT); done
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif

@@ -73,6 +73,10 @@ const Help = `[...document.querySelectorAll('.pod-view .section')].filter((secti
 	section.querySelector('h2')?.textContent === 'What would help').flatMap((section) =>
 	[...section.querySelectorAll('li > span')].map((span) => span.textContent))`
 
+// NodeStartUp is a JavaScript expression for the part of the view of the node that shows the node's start-up.
+const NodeStartUp = `[...document.querySelectorAll('.node-view .panel')].find((panel) =>
+	panel.querySelector('h2')?.textContent === 'Start-up of the node')`
+
 // Overflow is a JavaScript expression for the number of pixels by which the page is wider than the window.
 const Overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 

@@ -17,7 +17,7 @@ import (
 )
 
 // picturesVariable names the environment variable that contains the directory of the documents' pictures. The scenarios
-// "page" and "command-line" replace the pictures in this directory. If the variable is empty, the scenarios replace no
+// "page", "node-startup" and "command-line" replace the pictures in this directory. If the variable is empty, the scenarios replace no
 // pictures.
 const picturesVariable = "PODLAPSE_PICTURES"
 

@@ -88,7 +88,7 @@ func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}
 	n.judge(report)
 	n.judgeErrors(report)
-	return n.judgeOutputs(ctx, report)
+	return errors.Join(n.judgeOutputs(ctx, report), n.judgePage(ctx, report))
 }
 
 func withoutTaints() map[string]any {
