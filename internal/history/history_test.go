@@ -110,12 +110,19 @@ func TestOtherDataShrinksHistory(t *testing.T) {
 
 // TestMemoryEstimateMatchesHeap compares the estimated size with the growth of the heap.
 func TestMemoryEstimateMatchesHeap(t *testing.T) {
+	t.Run("folded", func(t *testing.T) { compareEstimate(t, func(tl timeline.Timeline) timeline.Timeline { return tl }) })
+	t.Run("unpacked", func(t *testing.T) {
+		compareEstimate(t, func(tl timeline.Timeline) timeline.Timeline { return timeline.Pack(tl).Timeline() })
+	})
+}
+
+func compareEstimate(t *testing.T, form func(timeline.Timeline) timeline.Timeline) {
 	const pods = 500
 	h := history(pods, 64<<20)
 	h.Add(startuptest.New(0)) // fills the pools of the compression
 	before, already := heap(), h.Stats().Bytes
 	for n := range pods - 1 {
-		h.Add(startuptest.New(n + 1))
+		h.Add(form(startuptest.New(n + 1)))
 	}
 	grown, counted := heap()-before, h.Stats().Bytes-already
 	record, _, err := h.Entries()[1].JSON()

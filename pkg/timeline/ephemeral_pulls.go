@@ -62,18 +62,13 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	return o
 }
 
-// otherRuns returns the number of runs of all other containers. The Events of these runs count toward the limit of the
-// kubelet's client. If a container has not started for a long time, its Events no longer count.
+// otherRuns returns the number of recent runs of all other containers. The Events of these runs count toward the limit
+// of the kubelet's client.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]
-		started := c.StartedAt
-		if started.IsZero() && c.LastRun != nil {
-			started = c.LastRun.StartedAt
-		}
-		if (c.Kind != KindEphemeral || slices.Contains(d.reported, c.Name)) &&
-			o.ArrivedAt.Sub(started) < spamLimit*spamInterval {
-			runs += c.runs()
+		if c.Kind != KindEphemeral || slices.Contains(d.reported, c.Name) {
+			runs += c.recentRuns(o.ArrivedAt)
 		}
 	}
 	return runs

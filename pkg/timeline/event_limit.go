@@ -66,8 +66,13 @@ func (e *Evidence) receivedEvents() (others, starts int) {
 	return others, starts
 }
 
+// watchesEvents reports whether the agent has watched the Events about the pod, or has received one of them.
+func (e *Evidence) watchesEvents() bool {
+	return !e.watchFirstOpened.IsZero() || len(e.countedEvents) > 0
+}
+
 // eventLimitReached reports whether the kubelet's client might have dropped Events about the pod. An Event watch can
-// leave out the Created and Started Events, so all runs that the pod's containers can have had also count.
+// leave out the Created and Started Events, so the function also counts two Events for each possible run.
 func (e *Evidence) eventLimitReached() bool {
 	others, starts := e.receivedEvents()
 	if others+starts >= spamLimit {
@@ -83,8 +88,8 @@ func (e *Evidence) eventLimitReached() bool {
 	return others+eventsPerRun*max(runs, checks) >= spamLimit
 }
 
-// imageChecks returns how often the kubelet had the image of a container, according to the Events. After each of these
-// checks, the kubelet creates and starts the container.
+// imageChecks returns how often Events report that a container's image is present. After each of these checks, the
+// kubelet creates and starts the container.
 func (e *Evidence) imageChecks() (checks int) {
 	for _, event := range e.countedEvents {
 		if event.reason == reasonPulled {
@@ -101,7 +106,7 @@ func (e *Evidence) imageChecks() (checks int) {
 
 // eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. A container that
 // ran proves that the kubelet created the Created and Started Events of the run. Runs from before the Event watch do
-// not count, because the client sends more Events again after some time.
+// not count, because the client's limit recovers with time.
 func (e *Evidence) eventLimitProven() bool {
 	others, starts := e.receivedEvents()
 	runs := 0
@@ -122,22 +127,44 @@ func (e *Evidence) possibleRuns(index int16) int {
 	if c.pulled.known() && !isImageName(c.name) && !e.createFailed(index) {
 		runs = max(runs, 1)
 	}
+	var counted milestoneKey
+	count := 0 // attempts with this milestone
 	for _, known := range e.constraints[searchConstraints(e.constraints, milestoneKey{container: index}):] {
 		if known.key.container != index {
 			break
 		}
-		if m := known.key.milestone; m == MilestoneContainerCreated || m == MilestoneRunning {
-			runs = max(runs, int(known.key.attempt)+1)
+		if m := known.key.milestone; m != MilestoneContainerCreated && m != MilestoneRunning || known.key == counted {
+			continue
 		}
+		if known.key.milestone != counted.milestone {
+			count = 0
+		}
+		counted = known.key
+		count++
+		runs = max(runs, count)
 	}
 	return runs
 }
 
-// keepRuns keeps the highest number of runs that a container's status reports.
-func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container) {
-	if runs := c.runs(); runs > evidence.runs {
+// keepRuns keeps the highest number of recent runs that a container's status reports, up to the number that reaches
+// spamLimit alone.
+func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
+	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true
 	}
+}
+
+// recentRuns returns the number of a container's runs whose Events can count toward the limit of the kubelet's client.
+// If the latest run started too long ago, the Events of all runs no longer count.
+func (c *Container) recentRuns(at time.Time) int {
+	started := c.StartedAt
+	if started.IsZero() && c.LastRun != nil {
+		started = c.LastRun.StartedAt
+	}
+	if !started.IsZero() && at.Sub(started) >= spamLimit*spamInterval {
+		return 0
+	}
+	return c.runs()
 }
 
 // The method "runs" returns the number of a container's runs according to its status.

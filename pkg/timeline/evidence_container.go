@@ -22,7 +22,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.Image != evidence.firstImage && !evidence.imageChanged {
 		evidence.imageChanged, e.changed = true, true
 	}
-	e.keepRuns(evidence, &c)
+	e.keepRuns(evidence, &c, o.ArrivedAt)
 	addRun := func(m Milestone, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
 			k := milestoneKey{container: index, milestone: m, attempt: clampAttempt(attempt)}

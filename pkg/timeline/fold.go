@@ -297,7 +297,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:
-		return f.e.eventLimitReached()
+		return f.e.watchesEvents() && f.e.eventLimitReached()
 	}
 	return false
 }

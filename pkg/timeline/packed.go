@@ -3,6 +3,7 @@ package timeline
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -87,7 +88,7 @@ func (p *packer) share(f *float64) {
 }
 
 // packText packs a text that occurs for the first time as 0 and the text. packText packs a repeated text as its number.
-// Texts that the packer has read are parts of the packed text.
+// The packer copies the texts that it reads. Otherwise, a reader that keeps one text would keep the whole packed text.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {
@@ -98,7 +99,7 @@ func packText[S ~string](p *packer, s *S) {
 	}
 	size := p.uvarint(uint64(len(*s)))
 	if p.reads {
-		*s, p.rest = S(p.rest[:size]), p.rest[size:]
+		*s, p.rest = S(strings.Clone(p.rest[:size])), p.rest[size:]
 		p.read = append(p.read, string(*s))
 		return
 	}
