@@ -27,8 +27,8 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 
 // withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started. If
 // the runtime is connected, records contain the times of the creation and the start in nanoseconds. Without the
-// runtime, the texts of these Events show the times. With --events=cluster, the agent keeps all Events, and
-// withoutStarts returns nil.
+// runtime, the texts of these Events show the times. With --events=cluster, life traces contain all Events.
+// In these two cases, withoutStarts returns nil.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

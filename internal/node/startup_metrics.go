@@ -22,7 +22,7 @@ func (s *StartUp) Metrics() prometheus.Collector {
 		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Time of each phase of the node's start-up. "+
 			"The sum of all phases is podlapse_node_startup_seconds.", []string{"phase"}, nil),
 		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "1 if the agent reconstructed "+
-			"the node's start-up, because it was over before the agent started. 0 if not.", nil, nil),
+			"the node's start-up, because the start-up was over before the agent started. 0 if not.", nil, nil),
 	}
 }
 

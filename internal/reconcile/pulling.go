@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -11,7 +12,8 @@ import (
 type Pulling struct {
 	// pods that the method Starting returns, and pods with ephemeral containers that wait to run
 	Timelines []timeline.Timeline
-	Idle      []timeline.IdleContainer // containers of all pods, except containers that wait for their first run
+	// containers of all pods, except containers in Timelines that wait for their first run
+	Idle []timeline.IdleContainer
 }
 
 // Pulling returns the pods for which the kubelet can pull images. Callers share the timelines and must not change
@@ -26,18 +28,22 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 			report.Timelines = timeline.Sorted(slices.Concat(report.Timelines, debugged))
 		}
 		for _, p := range r.pods {
-			report.Idle = append(report.Idle, p.idleContainers()...)
+			report.Idle = append(report.Idle, p.idleContainers(r.cachedStarting.at)...)
 		}
 		return report
 	})
 }
 
 // idleContainers returns the containers for which the kubelet can pull an image outside a start-up.
-func (p *pod) idleContainers() []timeline.IdleContainer {
+func (p *pod) idleContainers(now time.Time) []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle
 	}
-	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool {
+	idle := p.evidence.IdleContainers()
+	if !p.startedLately(now) {
+		return idle
+	}
+	return slices.DeleteFunc(idle, func(c timeline.IdleContainer) bool {
 		return c.RanUntil.IsZero()
 	})
 }

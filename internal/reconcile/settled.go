@@ -7,7 +7,7 @@ import (
 )
 
 // settledStartUp is a start-up whose timeline is final. The agent keeps it until the pod is deleted, so the timeline is
-// packed. The other fields answer frequent questions without the timeline.
+// packed. The agent often needs the other fields, so they are not packed.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
 	labels   string          // shared with the pod object

@@ -38,8 +38,9 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately excludes a start-up that was over before the agent started, even while the agent still collects its
-// evidence. Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
+// startedLately reports whether a pod is starting, or started at most lingerTime ago. If the kubelet's timestamps prove
+// that a start-up was over earlier, startedLately excludes it, even while the agent still collects its evidence.
+// Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -48,8 +48,7 @@ type Record struct {
 	// never received them.
 	LostEvents []string `json:"lost_events,omitempty"`
 	// Events contains the earliest 32 of the kubelet's Events during the start-up, in order. The agent receives
-	// Events only while an Event watch is open. While the runtime is connected, Events does not contain the Events
-	// Created and Started.
+	// Events only while an Event watch is open. Usually, the agent does not watch the Events Created and Started.
 	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The agent adds the
 	// skew to the error bounds of control plane timestamps.

@@ -28,8 +28,8 @@ func seenOf(pod timeline.Pod, digest [sha256.Size]byte, whole bool) seenPod {
 	return s
 }
 
-// digestOf returns the same digest only for equal observations. The recording also stores observations as JSON, so JSON
-// contains every field. If JSON cannot represent a time, digestOf returns false.
+// digestOf returns the same digest only for observations with the same JSON. The recording also stores observations as
+// JSON, so JSON contains every field. If JSON cannot represent a time, digestOf returns false.
 func digestOf(pod timeline.Pod) (digest [sha256.Size]byte, ok bool) {
 	text, err := json.Marshal(pod)
 	return sha256.Sum256(text), err == nil
