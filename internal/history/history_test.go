@@ -110,7 +110,9 @@ func TestOtherDataShrinksHistory(t *testing.T) {
 
 // TestMemoryEstimateMatchesHeap compares the estimated size with the growth of the heap.
 func TestMemoryEstimateMatchesHeap(t *testing.T) {
-	t.Run("folded", func(t *testing.T) { compareEstimate(t, func(tl timeline.Timeline) timeline.Timeline { return tl }) })
+	t.Run("folded", func(t *testing.T) {
+		compareEstimate(t, func(tl timeline.Timeline) timeline.Timeline { return tl })
+	})
 	t.Run("unpacked", func(t *testing.T) {
 		compareEstimate(t, func(tl timeline.Timeline) timeline.Timeline { return timeline.Pack(tl).Timeline() })
 	})

@@ -23,7 +23,7 @@ import (
 const (
 	defaultTimeout = 2 * time.Second
 	maxStamps      = 1024 // cached sandboxes; a node runs several hundred
-	maxStatuses    = 4096 // cached running and exited containers; the agent reads only containers of starting pods again
+	maxStatuses    = 4096 // cached running and exited containers; the agent reads containers of starting pods again
 )
 
 // connectRetries is the back-off between connection attempts. The back-off limits the load while the runtime is absent,

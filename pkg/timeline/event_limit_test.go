@@ -34,23 +34,25 @@ func TestMissingPullsWithoutEventWatch(t *testing.T) {
 // A container restarted 13 times some days ago. Its Events no longer count for the kubelet's client.
 func TestOldRestartsDoNotCountTowardEventLimit(t *testing.T) {
 	s := parseScript(t, []byte("available runtime events\nspec main app base\nspec main side base\n"+
-		"259200.0 pod listed scheduled@0 acknowledged@0 phase=Running | side running@3600 attempt=12 started ready | app waiting\n"+
+		"259200.0 pod listed scheduled@0 acknowledged@0 phase=Running | "+
+		"side running@3600 attempt=12 started ready | app waiting\n"+
 		"259200.6 watched\n"))
 	if e := s.evidence(); e.eventLimitReached() {
 		t.Error("the limit is reached by runs of days ago, without any Event")
 	}
 }
 
-// After the evidence has kept maxAttempts attempts of a container, further restarts are no news. The state file keeps at
-// most 256 new observations of a pod.
+// After the evidence has kept maxAttempts attempts of a container, further restarts are no news. The state file keeps
+// at most 256 new observations of a pod.
 func TestRestartsBeyondLimitAreNoNews(t *testing.T) {
 	e := NewEvidence(Scope{Runtime: true, Events: true})
 	news := 0
 	for attempt := range 300 {
 		at := base.Add(time.Duration(attempt+1) * 10 * time.Second)
-		pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base, Phase: "Running", Containers: []Container{
+		pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base, Phase: "Running"}
+		pod.Containers = []Container{
 			{Name: "app", Kind: KindMain, Image: "i", Attempt: attempt, State: StateRunning, StartedAt: at,
-				LastRun: &Run{StartedAt: at.Add(-9 * time.Second), FinishedAt: at.Add(-time.Second), ExitCode: 1}}}}
+				LastRun: &Run{StartedAt: at.Add(-9 * time.Second), FinishedAt: at.Add(-time.Second), ExitCode: 1}}}
 		if e.Apply(PodSeen{ArrivedAt: at, Live: true, Pod: pod}) && attempt > maxAttempts+1 {
 			news++
 		}

@@ -16,9 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// picturesVariable names the environment variable that contains the directory of the documents' pictures. The scenarios
-// "page", "node-startup" and "command-line" replace the pictures in this directory. If the variable is empty, the scenarios replace no
-// pictures.
+// picturesVariable names the environment variable that contains the directory of the documents' pictures. The
+// scenarios "page", "node-startup" and "command-line" replace the pictures in this directory. If the variable is
+// empty, the scenarios replace no pictures.
 const picturesVariable = "PODLAPSE_PICTURES"
 
 // The names of the documents' pictures.
