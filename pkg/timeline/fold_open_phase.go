@@ -148,8 +148,11 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	if f.mayHaveFailedUnnoticed(c.container, key.milestone) {
 		w.add(PhaseImageBackoff)
 	}
-	if c.steps[next].phase == PhaseKubeletSync && f.mayPullUnnoticed(c.container, key) {
+	if slices.Contains(w.phases, PhaseKubeletSync) && f.mayPullUnnoticed(c.container, key) {
 		w.add(PhasePullQueue, PhasePull, PhaseUnpack)
+	}
+	if c.steps[next].ofPrevious(w.phases) {
+		w.container = f.before(c.container).Name
 	}
 	return w
 }

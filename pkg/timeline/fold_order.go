@@ -52,7 +52,8 @@ func (f *fold) sequences() []sequence {
 		run := f.lastAttempt(index, MilestoneRunning)
 		probed := f.lastAttempt(index, MilestoneContainerReady)
 		all = append(all, f.sequence(
-			milestoneKey{index, min(run, probed), MilestoneRunning}, milestoneKey{index, probed, MilestoneStarted},
+			milestoneKey{index, min(run, probed), MilestoneRunning},
+			milestoneKey{index, probed, MilestonePostStarted}, milestoneKey{index, probed, MilestoneStarted},
 			milestoneKey{index, probed, MilestoneContainerReady},
 			podMilestone(MilestoneContainersReady), podMilestone(MilestoneReady)))
 	}

@@ -163,7 +163,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 		if b := f.bounds.find(s.key); b != nil && !s.undated {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
-			if s.previous && len(phases) == 1 {
+			if s.ofPrevious(phases) {
 				container = f.before(c.container).Name
 			}
 			attempt := max(s.key.attempt, c.attempt)

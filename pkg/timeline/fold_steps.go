@@ -14,6 +14,15 @@ type step struct {
 	also     []Phase // further phases that the step can contain
 }
 
+// ofPrevious reports whether a period belongs to the previous container. The argument "phases" holds the possible
+// phases of the period. A period that can contain work on the container of the chain does not belong to the previous
+// container.
+func (s step) ofPrevious(phases []Phase) bool {
+	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
+		return p != PhasePostStartHook && p != PhaseKubeletSync
+	})
+}
+
 // chain holds the steps of the pod or of one container, in the kubelet's order.
 type chain struct {
 	container string // empty for the chain of the pod itself
@@ -46,13 +55,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	if c.Kind == KindImageVolume {
 		return chain{container: c.Name, steps: steps}
 	}
-	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
-		MilestoneRunning, MilestoneFinished)
-	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// After a sidecar has started, the kubelet continues with the next container. Later restarts of the sidecar are
-		// not part of the start-up.
-		last = f.firstAttempt(index, MilestoneStarted, last)
-	}
+	last := f.lastRun(c)
 	ended := PhaseFailedRun
 	if c.Kind == KindInit {
 		ended = PhaseInitRun
@@ -87,7 +90,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		// container's process never started.
 		run.optional = f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}) != nil
 		steps = append(steps, create, run)
-		if attempt == last && c.PostStartHook && f.isLast(c) {
+		if attempt == last && c.PostStartHook && (f.isLast(c) || !c.StartupProbe && f.endsOwnHook(c)) {
 			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted},
 				phase: PhasePostStartHook})
 		}
@@ -106,6 +109,19 @@ func (f *fold) containerSteps(c *Container) chain {
 		steps = append(steps, step{key: milestoneKey{index, last, MilestoneStarted}, phase: PhaseStartupProbe})
 	}
 	return chain{container: c.Name, steps: steps}
+}
+
+// lastRun returns the number of a container's last run that is part of the start-up.
+func (f *fold) lastRun(c *Container) uint16 {
+	index := f.index(c.Name)
+	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
+		MilestoneRunning, MilestoneFinished)
+	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
+		// After a sidecar has started, the kubelet continues with the next container. Later restarts of the sidecar are
+		// not part of the start-up.
+		return f.firstAttempt(index, MilestoneStarted, last)
+	}
+	return last
 }
 
 // createFailure returns the milestone of the first failure to create a container for a run, and the possible phases

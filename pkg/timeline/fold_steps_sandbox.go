@@ -57,6 +57,7 @@ var (
 	alsoUnpack        = []Phase{PhaseUnpack}
 	alsoDevice        = []Phase{PhaseDevice}
 	alsoAPIServer     = []Phase{PhaseAPIServer}
+	alsoKubeletSync   = []Phase{PhaseKubeletSync}
 	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 

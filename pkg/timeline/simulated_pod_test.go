@@ -22,9 +22,11 @@ type simulatedPod struct {
 	// answeredLate reports whether the kubelet received an answer about a pull late, so that short phases before and
 	// after this answer can be merged.
 	answeredLate bool
-	images       map[string]*storedImage
-	wording      int  // the format of a pull's durations in this kubelet
-	stamped      bool // the runtime has all timestamps of a sandbox (containerd 2)
+	// credentials reports whether the kubelet possibly runs a credential plugin before it requests a pull.
+	credentials bool
+	images      map[string]*storedImage
+	wording     int  // the format of a pull's durations in this kubelet
+	stamped     bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	milestones map[trueMilestone]time.Time
 	truth      []stretch // the true phases as docs/architecture.md defines phases
@@ -91,12 +93,18 @@ type occurrence struct {
 
 // simulate creates a random pod and runs its start-up until the pod is ready.
 func simulate(random *rand.Rand) *simulatedPod {
+	return simulateChanged(random, func(*simulatedPod) {})
+}
+
+// simulateChanged does the same as simulate, but first changes the properties of the pod.
+func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPod {
 	l := &simulatedPod{random: random, milestones: map[trueMilestone]time.Time{}, exits: map[trueMilestone]int{},
 		images: map[string]*storedImage{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
 	l.draw()
+	change(l)
 	l.milestone(trueMilestone{milestone: MilestoneCreated}, l.now)
 	l.step(PhaseScheduling, nil, MilestoneScheduled, 0, l.length(time.Millisecond, 5*time.Second))
 	l.step(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
@@ -182,6 +190,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 		if !l.start(c) {
 			continue
 		}
+		l.runHook(c)
 		if c.Kind == KindSidecar {
 			l.probe(c)
 			if started := l.milestones[trueMilestone{MilestoneStarted, c.Name, 0}]; c.StartupProbe {
@@ -235,6 +244,7 @@ func (l *simulatedPod) runMain() {
 		if !l.start(next) {
 			continue
 		}
+		l.runHook(next)
 		next.done = true
 		if next.attempt < next.crashes {
 			next.endsAt = l.now.Add(l.length(5*time.Millisecond, 8*time.Second))
@@ -307,6 +317,7 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	n := c.pulls
 	c.pulls++
+	l.lookUpCredentials()
 	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
 	l.step(c.wait, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
 	requested := l.now

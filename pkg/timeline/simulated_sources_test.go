@@ -69,6 +69,9 @@ func (w *simulatedSources) pods() []PodSeen {
 		case MilestonePullFailed:
 			changes = append(changes, t.Add(w.between(time.Millisecond, 100*time.Millisecond)))
 		case MilestoneRunning, MilestoneFinished:
+			if k.milestone == MilestoneRunning {
+				t = t.Add(w.hookOf(k))
+			}
 			changes = append(changes, t.Add(w.between(5*time.Millisecond, time.Second)))
 		}
 	}
@@ -157,7 +160,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	now := run(n)
 	s.Attempt = n
 	switch {
-	case now.StartedAt.IsZero():
+	case now.StartedAt.IsZero() || w.hookRuns(c, n, t):
 		s.State = StateWaiting
 		if failed := w.upTo(trueMilestone{MilestonePullFailed, c.Name, 0}, t); !failed.IsZero() {
 			s.WaitingReason, s.PullFailure = "ImagePullBackOff", "other"

@@ -94,7 +94,11 @@ func TestSimulatedPods(t *testing.T) {
 // checkSimulated folds the observations of one simulated pod, after its end and once in the middle. The returned
 // violations contain all information that a reader needs.
 func checkSimulated(t *testing.T, s sourceSet, seed uint64) map[property]string {
-	l := simulate(rand.New(rand.NewPCG(seed, 11)))
+	return checkObserved(t, s, seed, simulate(rand.New(rand.NewPCG(seed, 11))))
+}
+
+// checkObserved does the same as checkSimulated for the given pod.
+func checkObserved(t *testing.T, s sourceSet, seed uint64, l *simulatedPod) map[property]string {
 	if !l.endsOnce() {
 		return nil
 	}

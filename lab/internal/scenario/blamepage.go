@@ -29,6 +29,10 @@ var notTried = [][2]string{
 		"only kubelets up to version 1.32 count the time of these plugins as pull time. The lab's newer kubelet runs " +
 			"these plugins before the pull",
 	},
+	{
+		"Credential plugins that run after a post-start hook",
+		"the lab has no credential plugin. Only scripts and a simulation in pkg/timeline test this situation",
+	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{"CRI-O", "the Go module proxy does not serve CRI-O, so the lab cannot build it"},
 	{

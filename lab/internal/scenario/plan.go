@@ -35,7 +35,9 @@ type plan struct {
 const (
 	initName   = "init"
 	hookedName = "hooked"
-	mainName   = "main"
+	// afterHookName is the container after the container with the post-start hook.
+	afterHookName = "after-hook"
+	mainName      = "main"
 )
 
 func (p plan) completes() bool { return p.runFor > 0 }
@@ -76,7 +78,8 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:
 		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
-		spec.Containers = append(spec.Containers, before)
+		// The image of the next container is present, so the kubelet looks up no registry credentials after the hook.
+		spec.Containers = append(spec.Containers, before, corev1.Container{Name: afterHookName, Image: base})
 	}
 	spec.Containers = append(spec.Containers, main)
 	if p.heldFor > 0 {

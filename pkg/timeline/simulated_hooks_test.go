@@ -1,0 +1,61 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestSimulatedHooks simulates pods with post-start hooks. Before the kubelet requests a pull, it possibly runs a
+// credential plugin. The timeline must not charge the plugin to the application, whatever the sources lose.
+func TestSimulatedHooks(t *testing.T) {
+	for _, s := range sourceSets {
+		t.Run(s.name, func(t *testing.T) {
+			for seed := *fromSeed; seed < *fromSeed+*seeds; seed++ {
+				l := simulateChanged(rand.New(rand.NewPCG(seed, 13)), withHooks)
+				if breach := checkObserved(t, s, seed, l)[noCauseOvercharge]; breach != "" {
+					t.Fatal(breach)
+				}
+			}
+		})
+	}
+}
+
+// withHooks gives some containers of a simulated pod a post-start hook. No container fails.
+func withHooks(l *simulatedPod) {
+	l.credentials = true
+	for i, c := range l.containers {
+		c.crashes, c.pullFailures = 0, 0
+		c.PostStartHook = c.Kind != KindInit && l.chance(0.5)
+		l.pod.Containers[i] = c.Container
+	}
+}
+
+// runHook runs the post-start hook of a container. The kubelet waits for the end of the hook.
+func (l *simulatedPod) runHook(c *simulatedContainer) {
+	if c.PostStartHook {
+		l.step(PhasePostStartHook, c, MilestonePostStarted, c.attempt, l.length(5*time.Millisecond, 20*time.Second))
+	}
+}
+
+// lookUpCredentials runs a credential plugin before a request for a pull.
+func (l *simulatedPod) lookUpCredentials() {
+	if l.credentials && l.chance(0.5) {
+		l.now = l.now.Add(l.length(time.Millisecond, 20*time.Second))
+	}
+}
+
+// hookOf returns the duration of the hook after the start of a container.
+func (l *simulatedPod) hookOf(started trueMilestone) time.Duration {
+	key := trueMilestone{MilestonePostStarted, started.container, started.attempt}
+	if over, hooked := l.milestones[key]; hooked {
+		return over.Sub(l.milestones[started])
+	}
+	return 0
+}
+
+// hookRuns reports whether a container's hook had not ended at the time t. The kubelet reports the container as running
+// only after the hook.
+func (w *simulatedSources) hookRuns(c *simulatedContainer, attempt int, t time.Time) bool {
+	return c.PostStartHook && w.upTo(trueMilestone{MilestonePostStarted, c.Name, attempt}, t).IsZero()
+}
