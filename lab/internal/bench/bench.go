@@ -111,12 +111,13 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults and deletes the namespace. Clear also removes the bench's images from the node and from the
-// registry, and restarts the kubelet and the agent with their usual settings.
+// Clear ends the faults and deletes the pods. Clear also requests the deletion of the namespace, but does not wait
+// until the control plane has deleted the namespace's other objects. Clear also removes the bench's images from the
+// node and from the registry, and restarts the kubelet and the agent with their usual settings.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
-		b.Node.MendFragile(), b.Kube.DeleteNamespace(ctx, b.Node.Report, b.Namespace), b.Node.BreakFragile(),
+		b.Node.MendFragile(), b.Kube.RequestNamespaceDeletion(ctx, b.Node.Report, b.Namespace), b.Node.BreakFragile(),
 	}
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)

@@ -27,10 +27,17 @@ func (c *Client) Usable(ctx context.Context, namespace string) error {
 // purposeLabel is the label with the purpose of a namespace.
 const purposeLabel = "podlapse-lab/purpose"
 
-// CreateNamespace creates a namespace and waits until pods can start in the namespace.
+// CreateNamespace creates a namespace and waits until pods can start in the namespace. If a namespace with this name is
+// being deleted, CreateNamespace first waits until the namespace is gone.
 func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter, name, purpose string) error {
 	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
 		Labels: map[string]string{purposeLabel: purpose}}}
+	var earlier corev1.Namespace
+	if err := c.Get(ctx, namespacePath(name), &earlier); err == nil && !earlier.DeletionTimestamp.IsZero() {
+		if err := c.awaitDeletion(ctx, report, name); err != nil {
+			return err
+		}
+	}
 	if err := c.Create(ctx, "/api/v1/namespaces", namespace); err != nil {
 		return fmt.Errorf("create namespace: %w", err)
 	}
@@ -38,7 +45,9 @@ func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter,
 		func(ctx context.Context) error { return c.Usable(ctx, name) })
 }
 
-// NamespacesFor returns the names of the namespaces with the given purpose.
+func namespacePath(name string) string { return "/api/v1/namespaces/" + name }
+
+// NamespacesFor returns the names of the namespaces with the given purpose, except namespaces that are being deleted.
 func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, error) {
 	var list corev1.NamespaceList
 	if err := c.Get(ctx, "/api/v1/namespaces?labelSelector="+url.QueryEscape(purposeLabel+"="+purpose),
@@ -47,24 +56,38 @@ func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, e
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		names = append(names, namespace.Name)
+		if namespace.DeletionTimestamp.IsZero() {
+			names = append(names, namespace.Name)
+		}
 	}
 	return names, nil
 }
 
 // DeleteNamespace deletes a namespace if it exists, and waits until all objects of the namespace are deleted.
 func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter, name string) error {
+	if err := c.RequestNamespaceDeletion(ctx, report, name); err != nil {
+		return err
+	}
+	return c.awaitDeletion(ctx, report, name)
+}
+
+// RequestNamespaceDeletion deletes the pods of a namespace, and requests the deletion of the namespace if it exists.
+// The namespace controller waits 5 s before it deletes the other objects (namespaceDeletionGracePeriod in Kubernetes).
+func (c *Client) RequestNamespaceDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.DeletePods(ctx, report, name); err != nil {
 		return err
 	}
-	path := "/api/v1/namespaces/" + name
-	if err := c.Delete(ctx, path); err != nil && !IsNotFound(err) && !IsConflict(err) {
+	if err := c.Delete(ctx, namespacePath(name)); err != nil && !IsNotFound(err) && !IsConflict(err) {
 		return fmt.Errorf("delete namespace: %w", err)
 	}
+	return nil
+}
+
+func (c *Client) awaitDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	return report.Wait(ctx, "the deletion of namespace "+name, 90*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			var namespace corev1.Namespace
-			err := c.Get(ctx, path, &namespace)
+			err := c.Get(ctx, namespacePath(name), &namespace)
 			if IsNotFound(err) {
 				return nil
 			}
@@ -75,9 +98,9 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 		})
 }
 
-// DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted. DeleteNamespace calls
-// DeletePods first, because the namespace controller waits half of the pods' grace period if the namespace still
-// contains pods.
+// DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted.
+// RequestNamespaceDeletion calls DeletePods first, because the namespace controller waits half of the pods' grace
+// period if the namespace still contains pods.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"
