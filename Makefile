@@ -164,13 +164,15 @@ $(GOVULNCHECK):
 	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 # The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes of files
-# outside the module. The tests of the manifests and of the rules use one goroutine, and the race detector makes them
-# several times slower.
-ONE_GOROUTINE := ./internal/manifests ./internal/monitoring
+# outside the module. Some packages and their tests use only one goroutine, and the race detector makes these tests five
+# times slower.
+ONE_GOROUTINE     := ./pkg/timeline ./internal/whatif
+ONE_GOROUTINE_LAB := ./internal/manifests ./internal/monitoring
 unit: ## Run the tests that need no node.
-	go test $(RACE) ./...
-	cd lab && go test -count=1 $(RACE) $$(go list ./... | grep -v $(ONE_GOROUTINE:./%=-e /%$$))
-	cd lab && go test -count=1 $(ONE_GOROUTINE)
+	go test $(RACE) $$(go list ./... | grep -v $(ONE_GOROUTINE:./%=-e /%$$))
+	go test $(ONE_GOROUTINE)
+	cd lab && go test -count=1 $(RACE) $$(go list ./... | grep -v $(ONE_GOROUTINE_LAB:./%=-e /%$$))
+	cd lab && go test -count=1 $(ONE_GOROUTINE_LAB)
 
 # Linking a test program takes as long as running it, so make builds each test program only once.
 stress-tests: ## Run the tests that need no node N=10 times, each program on one thread, in random order, while each core also runs two busy loops.

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"reflect"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,20 +37,4 @@ func TestPackedTimelineHasNoTermination(t *testing.T) {
 	if got := Pack(Timeline{Name: "web-0", Termination: &Termination{}}).Timeline(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-}
-
-// The race detector makes this test fail if Pack writes to the timeline. Other goroutines read timelines that the agent
-// packs.
-func TestPackOnlyReadsTimeline(t *testing.T) {
-	timeline := Timeline{
-		CreatedAt: time.Unix(1, 2).UTC(), Total: 1, Partial: true,
-		Phases: []Span{{Attempt: 1, StartAt: time.Unix(1, 2).UTC(), Open: true, Sources: sourceLists[1],
-			Pressure: &Pressure{CPU: 0.5}, MergedWith: []Phase{PhasePull}}},
-		Missing: []string{"network"},
-	}
-	var packing sync.WaitGroup
-	for range 2 {
-		packing.Go(func() { Pack(timeline) })
-	}
-	packing.Wait()
 }
