@@ -77,7 +77,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	kubectl(t, server, "explain", "-n", "shop", "web-0").must(t, cli.ExitOK, verdict, "")
 	kubectl(t, server, "explain", "-nshop", "web-0", "--node=node-a").must(t, cli.ExitOK, verdict, "")
 	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").
-		must(t, cli.ExitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
+		must(t, cli.ExitNotFound, "", `node node-b: the agent responded: "no pod shop/web-0`)
 	kubectl(t, server, "explain", "web-0").
 		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (agents asked: 2)")
 	kubectl(t, server, "explain").must(t, cli.ExitOK, "node-a  shop/web-0  ready", "")
@@ -114,7 +114,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""))
 	for _, command := range [][]string{{"explain", "shop/web-0"}, {"explain"}, {"top"}, {"pulls"}} {
 		got := kubectl(t, server, command...)
-		got.must(t, cli.ExitPartial, "", `node node-b: the API server says: "error trying to reach service`)
+		got.must(t, cli.ExitPartial, "", `node node-b: the API server responded: "error trying to reach service`)
 		if got.stdout == "" {
 			t.Errorf("%s prints nothing", command)
 		}

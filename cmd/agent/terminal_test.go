@@ -283,7 +283,9 @@ func TestTopRefusedByAgent(t *testing.T) {
 	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitForbidden {
 		t.Errorf("%v", err)
 	}
-	c.await("why", func() bool { return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent says") })
+	c.await("why", func() bool {
+		return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent responded")
+	})
 	if after := c.settings(); after != before {
 		t.Errorf("terminal settings were %+v and are %+v", before, after)
 	}

@@ -63,10 +63,10 @@ func TestFallBackToForward(t *testing.T) {
 		reason string
 	}{
 		"hangs":             {func(s *agentstest.APIServer) { s.Hang(isProxy) }, "did not answer within 1s"},
-		"answers 503":       {refusing(http.StatusServiceUnavailable), `failed: the API server says: "User`},
-		"answers 504":       {refusing(http.StatusGatewayTimeout), `failed: the API server says: "User`},
-		"is not permitted":  {refusing(http.StatusForbidden), `failed: the API server says: "User`},
-		"drops connections": {refusing(http.StatusBadGateway), `failed: the API server says: "User`},
+		"answers 503":       {refusing(http.StatusServiceUnavailable), `failed: the API server responded: "User`},
+		"answers 504":       {refusing(http.StatusGatewayTimeout), `failed: the API server responded: "User`},
+		"is not permitted":  {refusing(http.StatusForbidden), `failed: the API server responded: "User`},
+		"drops connections": {refusing(http.StatusBadGateway), `failed: the API server responded: "User`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, requests := plainAgent(t)

@@ -53,7 +53,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 		"no rule for the proxy": {[]agentstest.Pod{there, agentOn("node-a", agent.URL)},
 			refusing(403, "/pods/agent-"), ExitForbidden, "pods/portforward in namespace podlapse"},
 		"no rule for the agents": {[]agentstest.Pod{there, agentOn("node-a", agent.URL)},
-			refusing(403, "/podlapse/pods"), ExitForbidden, "list the agents' pods: the API server says"},
+			refusing(403, "/podlapse/pods"), ExitForbidden, "list the agents' pods: the API server responded"},
 		"a wrong token": {[]agentstest.Pod{there}, refusing(401, "/"), ExitForbidden,
 			"rejects the kubeconfig's credentials"},
 		"an API server that is down": {[]agentstest.Pod{there}, refusing(503, "/"), ExitUnreachable, "is overloaded"},

@@ -32,15 +32,15 @@ func (r agentAccess) withRemedy(err error) error {
 	case errors.Is(err, agents.ErrNoAnswer):
 		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, "+
 			"set --context or --kubeconfig", err)
-	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
+	case refused != nil && (refused.Scheme == client.SchemeBearer || refused.Scheme == client.SchemeBasic) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, "+
 			"run kubectl -n %s port-forward POD 9717, and use --server=%s. For an agent that requires a token, add "+
 			"--token-file. For an agent that requires a password, write USER:PASSWORD@ before the host in the URL", err,
 			namespace, localServer)
-	case refused != nil && refused.Requests == client.WantsToken:
+	case refused != nil && refused.Scheme == client.SchemeBearer:
 		return fmt.Errorf("%w: set --token-file", err)
-	case refused != nil && refused.Requests == client.WantsPassword:
+	case refused != nil && refused.Scheme == client.SchemeBasic:
 		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
 	case errors.Is(err, agents.ErrNoAgentOnNode):
 		return fmt.Errorf("%w\nCheck the name: kubectl get nodes. If the node exists, check that an agent runs on it: "+

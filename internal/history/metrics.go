@@ -11,7 +11,7 @@ func (h *History) register() {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_history_bytes",
 			Help: "Memory in bytes that the agent uses for the pods in podlapse_history_pods. The limit is " +
-				"--history-limit.",
+				"--history-limit minus the memory of the sums for the report.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +

@@ -24,7 +24,7 @@ func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	}
 	downloads := map[string]requestedPull{}
 	for _, w := range s.assigned() {
-		if w.has() && w.onlyPod && w.download.Of(w.Image) {
+		if w.has() && w.onlyPod && w.download.FromRepositoryOf(w.Image) {
 			downloads[w.uid] = w
 		}
 	}
@@ -49,7 +49,7 @@ func Undecided(t timeline.Timeline) bool {
 // isOnlyPod reports whether the owner is the only starting pod that requests the download's repository.
 func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Download) bool {
 	return owner.uid != "" && !slices.ContainsFunc(requested, func(w requestedPull) bool {
-		return !w.idle && w.uid != owner.uid && d.Of(w.Image)
+		return !w.idle && w.uid != owner.uid && d.FromRepositoryOf(w.Image)
 	})
 }
 

@@ -164,10 +164,12 @@ func (w *requestedPull) has() bool { return w.matched && w.State != "" }
 // pullsFitting lists the pulls to which a download can belong according to the best available evidence.
 func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
 	for _, fits := range []func(*requestedPull) bool{
-		func(w *requestedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
-		func(w *requestedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
-		func(w *requestedPull) bool { return d.Of(w.Image) && !w.idle },
-		func(w *requestedPull) bool { return d.Of(w.Image) },
+		func(w *requestedPull) bool { return d.FromRepositoryOf(w.Image) && d.HasDigestOf(w.Image) },
+		func(w *requestedPull) bool {
+			return d.FromRepositoryOf(w.Image) && w.Outcome == imagepull.OutcomePulling
+		},
+		func(w *requestedPull) bool { return d.FromRepositoryOf(w.Image) && !w.idle },
+		func(w *requestedPull) bool { return d.FromRepositoryOf(w.Image) },
 		func(w *requestedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
 		for i := range requested {
@@ -185,7 +187,7 @@ func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) 
 // certainFirst sorts the downloads. Downloads whose digest identifies a pull come first.
 func (s Snapshot) certainFirst(requested []requestedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
-		if slices.ContainsFunc(requested, func(w requestedPull) bool { return d.Is(w.Image) }) {
+		if slices.ContainsFunc(requested, func(w requestedPull) bool { return d.HasDigestOf(w.Image) }) {
 			return 0
 		}
 		return 1
@@ -219,7 +221,7 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
-			if d.Of(p.Image) && s.overLately(d, p) {
+			if d.FromRepositoryOf(p.Image) && s.overLately(d, p) {
 				return true
 			}
 		}

@@ -182,7 +182,7 @@ func StillPulling() timeline.Timeline {
 			RequestedAt: After(time.Second),
 		}},
 		Conflicts: []timeline.Conflict{{
-			Milestone: timeline.MilestoneRunning, Container: "job", Detail: "cri says 3 s, pod_watch at least 5 s",
+			Milestone: timeline.MilestoneRunning, Container: "job", Detail: "cri reports 3 s, pod_watch at least 5 s",
 		}},
 		Missing: []string{"scheduled", "sandbox_begun"},
 	}

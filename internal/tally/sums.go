@@ -14,9 +14,9 @@ import (
 
 // Limits of one hour. A node has about a hundred pods.
 const (
-	MaxWorkloads  = 200
-	MaxImages     = 200
-	MaxRegistries = 50
+	maxWorkloads  = 200
+	maxImages     = 200
+	maxRegistries = 50
 )
 
 // The estimated memory of each part of a Sums, in bytes. The estimates exclude the memory of texts. An entry of a map
@@ -181,7 +181,7 @@ func (s *Sums) registry(name string) *api.RegistryTotals {
 	}
 	size, most := registrySize+len(name), api.MaxRegistryTotals
 	if s.hour {
-		most = MaxRegistries
+		most = maxRegistries
 	}
 	named := len(s.registries)
 	if s.registries[api.OtherRegistries] != nil {
@@ -213,9 +213,9 @@ func (s *Sums) add(from api.ReportItem) {
 }
 
 func (s *Sums) newItem(k key, from api.ReportItem) *api.ReportItem {
-	most := MaxWorkloads
+	most := maxWorkloads
 	if k.kind == api.ReportImage {
-		most = MaxImages
+		most = maxImages
 	}
 	names := api.ReportItem{Kind: from.Kind, Namespace: strings.Clone(from.Namespace), Image: strings.Clone(from.Image),
 		Owner:    api.OwnerRecord{Kind: strings.Clone(from.Owner.Kind), Name: strings.Clone(from.Owner.Name)},

@@ -174,7 +174,7 @@ func TestWindow(t *testing.T) {
 // TestNamesAreBounded adds more names than the limits. The sums must stay complete.
 func TestNamesAreBounded(t *testing.T) {
 	kept, _ := tallyOf(16 * mib)
-	const n = 2 * MaxWorkloads
+	const n = 2 * maxWorkloads
 	for i := range n {
 		tl := startUp(fmt.Sprintf("web-%03d", i), time.Minute, timeline.StateReady, 1, 4)
 		tl.Pulls[0].Registry = fmt.Sprintf("r%03d.example", i)
@@ -188,8 +188,8 @@ func TestNamesAreBounded(t *testing.T) {
 		sum.Add(item)
 		sums[item.Kind] = sum
 	}
-	if counts[api.ReportWorkload] != MaxWorkloads+1 || counts[api.ReportImage] != MaxImages+1 ||
-		len(got.Totals.Registries) != MaxRegistries+1 { // one entry is named other
+	if counts[api.ReportWorkload] != maxWorkloads+1 || counts[api.ReportImage] != maxImages+1 ||
+		len(got.Totals.Registries) != maxRegistries+1 { // one entry is named other
 		t.Errorf("%v, %d registries", counts, len(got.Totals.Registries))
 	}
 	if w := sums[api.ReportWorkload]; w.StartUps != n || w.Total != seconds(5*n) || w.Pulls.Pulls != n ||
@@ -229,7 +229,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				named++
 			}
 		}
-		if limit > minBytes && (got.Totals.Ended != n || named < MaxWorkloads) {
+		if limit > minBytes && (got.Totals.Ended != n || named < maxWorkloads) {
 			t.Errorf("limit %d: %d of %d start-ups, %d names", limit, got.Totals.Ended, n, named)
 		}
 		runtime.KeepAlive(kept)

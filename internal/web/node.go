@@ -32,7 +32,7 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 		record.Pods.States[t.State]++
 	}
 	for _, p := range pulls.Records() {
-		record.Pulls.GoingOn++
+		record.Pulls.InProgress++
 		if p.Pulling() {
 			record.Pulls.Pulling++
 		}

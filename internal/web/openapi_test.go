@@ -266,7 +266,7 @@ func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 		"PodList":  `{"items":[{}]}`,
 		"Node":     `{"node":"x"}`,
 		"PullList": `{"items":[],"recent":[{"container":"x"}]}`,
-		"Registry": `{"registry":"x","outcomes":{},"failures":{},"going_on":0,"bytes":0,"download_seconds":0,` +
+		"Registry": `{"registry":"x","outcomes":{},"failures":{},"in_progress":0,"bytes":0,"download_seconds":0,` +
 			`"other":1}`,
 		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,` +
 			`"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,

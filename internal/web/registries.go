@@ -40,7 +40,7 @@ func (r *registrySums) add(pulls []api.PullRecord) {
 // addLive counts the pulls in progress.
 func (r *registrySums) addLive(pulls []api.LivePullRecord) {
 	for _, p := range pulls {
-		r.of(p.Registry).GoingOn++
+		r.of(p.Registry).InProgress++
 	}
 }
 

@@ -78,8 +78,8 @@ type StartingRecord struct {
 
 // PullCounts counts the pulls in progress.
 type PullCounts struct {
-	GoingOn int `json:"going_on"`
-	Pulling int `json:"pulling"`
+	InProgress int `json:"in_progress"`
+	Pulling    int `json:"pulling"`
 }
 
 // HistoryRecord describes the agent's history of deleted pods: its size and its limits.
@@ -102,7 +102,7 @@ type RegistryRecord struct {
 	Registry     string                    `json:"registry"`
 	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`
 	Failures     map[imagepull.Failure]int `json:"failures"`
-	GoingOn      int                       `json:"going_on"`
+	InProgress   int                       `json:"in_progress"`
 	Bytes        int64                     `json:"bytes"`
 	DownloadTime Seconds                   `json:"download_seconds"`
 	LastAt       Instant                   `json:"last_at,omitzero"`

@@ -40,32 +40,32 @@ type Refusal struct {
 	Status int
 	Word   string // one word for programs; empty if the response does not come from an agent
 	Reason string // one sentence for people
-	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
-	// Requests is empty if the server requires no authentication.
-	Requests string
+	// Scheme is the authentication scheme that the server requires: SchemeBearer, SchemeBasic, or another scheme.
+	// Scheme is empty if the server requires no authentication.
+	Scheme string
 	// Kubernetes is true if the response comes from the API server and not from the agent. If Kubernetes is true, the
 	// request went through the API server's proxy, and Word is the reason in the API server's Status object.
 	Kubernetes bool
 }
 
-// Values of Refusal.Requests. The values are the names of HTTP authentication schemes.
+// Values of Refusal.Scheme. The values are the names of HTTP authentication schemes.
 const (
-	WantsToken    = "Bearer"
-	WantsPassword = "Basic"
+	SchemeBearer = "Bearer"
+	SchemeBasic  = "Basic"
 )
 
 // Error implements error.
 func (r *Refusal) Error() string {
 	switch {
 	case r.Kubernetes:
-		return fmt.Sprintf("the API server says: %q", r.Reason)
-	case r.Requests == WantsPassword: // an agent that requires a password sends no reason
+		return fmt.Sprintf("the API server responded: %q", r.Reason)
+	case r.Scheme == SchemeBasic: // an agent that requires a password sends no reason
 		return "the agent requires a valid password"
 	case r.Reason == "":
 		return fmt.Sprintf("unexpected response %d %s: check that a podlapse agent listens at this address", r.Status,
 			http.StatusText(r.Status))
 	}
-	return fmt.Sprintf("the agent says: %q", r.Reason)
+	return fmt.Sprintf("the agent responded: %q", r.Reason)
 }
 
 // ErrNotAnAgent means that the response does not come from an agent. Errors of this package can wrap ErrNotAnAgent,
@@ -81,7 +81,7 @@ func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
 func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) {
 	record, err := get[api.NodeStartUpRecord](ctx, c, nil, "node", "startup")
 	if err == nil && record.Node == "" {
-		err = c.isNone("the answer contains no node")
+		err = c.notAnAgent("the answer contains no node")
 	}
 	return record, err
 }
@@ -90,7 +90,7 @@ func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) 
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
-		err = c.isNone("the answer contains no pod")
+		err = c.notAnAgent("the answer contains no pod")
 	}
 	return record, err
 }
@@ -105,9 +105,9 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			switch {
 			case err != nil:
 			case page.Items == nil:
-				err = c.isNone("the answer contains no list")
+				err = c.notAnAgent("the answer contains no list")
 			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
-				err = c.isNone("the list has no last page")
+				err = c.notAnAgent("the list has no last page")
 			}
 			if err != nil {
 				yield(api.Record{}, err)
@@ -115,7 +115,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			}
 			for _, record := range page.Items {
 				if received++; received > maxRecords {
-					yield(api.Record{}, c.isNone(fmt.Sprintf("the answer contains more than %d pods", maxRecords)))
+					yield(api.Record{}, c.notAnAgent(fmt.Sprintf("the answer contains more than %d pods", maxRecords)))
 					return
 				}
 				if !yield(record, nil) {
@@ -137,7 +137,7 @@ func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, 
 	query.Set("limit", strconv.Itoa(maxPulls))
 	list, err := get[api.PullList](ctx, c, query, "pulls")
 	if err == nil && list.Items == nil {
-		err = c.isNone("the answer contains no list")
+		err = c.notAnAgent("the answer contains no list")
 	}
 	return list, err
 }
@@ -149,8 +149,8 @@ func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 
 // Totals returns the totals of the start-ups that ended between two times. If the argument "since" is zero, the time
 // range begins with the oldest start-up that the agent remembers. If the argument "until" is zero, the totals also
-// contain the start-ups in progress. If namespaces are given, the totals contain only the pods of these namespaces. An
-// agent of an older version responds with status 404.
+// contain the pulls in progress and the failed pulls of start-ups in progress. If namespaces are given, the totals
+// contain only the pods of these namespaces. An agent of an older version responds with status 404.
 func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces ...string) (api.TotalsRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	if !until.IsZero() {
@@ -158,7 +158,7 @@ func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces .
 	}
 	totals, err := get[api.TotalsRecord](ctx, c, query, "totals")
 	if err == nil && totals.Registries == nil {
-		err = c.isNone("the answer contains no totals")
+		err = c.notAnAgent("the answer contains no totals")
 	}
 	return totals, err
 }
@@ -192,8 +192,8 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 	return answer, nil
 }
 
-// isNone returns the error for a response that does not come from an agent.
-func (c Client) isNone(what string) error {
+// notAnAgent returns the error for a response that does not come from an agent.
+func (c Client) notAnAgent(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
@@ -279,8 +279,8 @@ func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 		Kind    string `json:"kind"` // kind of a Kubernetes Status
 		Message string `json:"message"`
 	}
-	wants, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")
-	refused := &Refusal{Status: status, Requests: wants}
+	scheme, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")
+	refused := &Refusal{Status: status, Scheme: scheme}
 	switch err := json.Unmarshal(body, &problem); {
 	case err != nil:
 	case problem.Kind == "Status":

@@ -127,7 +127,7 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	_, err := c.Node(t.Context())
 	var refused *Refusal
 	if !errors.As(err, &refused) || !refused.Kubernetes || refused.Word != "Forbidden" ||
-		err.Error() != `the API server says: "pods is forbidden\x1b[2J"` {
+		err.Error() != `the API server responded: "pods is forbidden\x1b[2J"` {
 		t.Errorf("%v", err)
 	}
 }
@@ -155,10 +155,10 @@ func TestCredentials(t *testing.T) {
 		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
 		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "",
 			"check that a podlapse agent listens at this address"},
-		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
-		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken,
+		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", SchemeBearer, "show a token"},
+		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", SchemeBearer,
 			"nobody's"},
-		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "requires a valid password"},
+		{c.Server, "", "Basic", "Unauthorized", "", SchemeBasic, "requires a valid password"},
 	} {
 		c.Server, c.Token, challenge, body = test.server, test.token, test.challenge, test.body
 		_, err := c.Node(t.Context())
@@ -170,7 +170,7 @@ func TestCredentials(t *testing.T) {
 		}
 		var refused *Refusal
 		if errors.As(err, &refused) != (challenge != "") || refused != nil &&
-			(refused.Requests != test.wants || refused.Status != http.StatusUnauthorized) {
+			(refused.Scheme != test.wants || refused.Status != http.StatusUnauthorized) {
 			t.Errorf("%+v: %+v", test, err)
 		}
 		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||

@@ -17,9 +17,9 @@ type Filter struct {
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // minimum total duration; with Phases, minimum sum of the durations of these phases
-	Since         time.Time
-	Gone          *bool // not supported by Follow
+	SlowerThan    time.Duration // total duration above this value; with Phases, the sum of these phases
+	Since         time.Time     // start-ups in progress at this time or later
+	Gone          *bool         // true: deleted pods; false: existing pods; nil: both. Not supported by Follow
 }
 
 func (f Filter) query() url.Values {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// comeBack is the time between a broken connection and the next attempt of Follow.
-	comeBack = 2 * time.Second
+	// retryDelay is the time between a broken connection and the next attempt of Follow.
+	retryDelay = 2 * time.Second
 	// The constant "silence" is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
@@ -64,13 +64,13 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 			return ctx.Err()
 		case errors.As(err, &stopped):
 			return stopped.err
-		case errors.As(err, &refused) && refused.forGood():
+		case errors.As(err, &refused) && refused.permanent():
 			return err
 		}
 		if err := handle(Event{Kind: KindBroken, Err: err}); err != nil {
 			return err
 		}
-		timer := time.NewTimer(comeBack)
+		timer := time.NewTimer(retryDelay)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -80,8 +80,8 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// forGood reports whether the refusal is permanent, so that a retry cannot succeed.
-func (r *Refusal) forGood() bool {
+// permanent reports whether the refusal is permanent, so that a retry cannot succeed.
+func (r *Refusal) permanent() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 

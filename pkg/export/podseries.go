@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxPodSeries limits the series of one scrape. Kubernetes is designed for fewer pods on a node.
-const maxPodSeries = 250
+// maxPods limits the number of pods with series in one scrape. Kubernetes is designed for fewer pods on a node.
+const maxPods = 250
 
 // podSeries reads the current pods at each scrape, so a deleted pod has no series.
 type podSeries struct {
@@ -54,7 +54,7 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 		if seen[name] {
 			continue
 		}
-		if len(seen) == maxPodSeries {
+		if len(seen) == maxPods {
 			c.dropped.Inc()
 			continue
 		}

@@ -63,7 +63,7 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != 0 {
 		t.Errorf("%d series of deleted pods, %v", n, err)
 	}
-	for i := range maxPodSeries + 7 {
+	for i := range maxPods + 7 {
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
@@ -76,7 +76,7 @@ podlapse_pod_series_dropped_total 7
 	if err != nil {
 		t.Error(err)
 	}
-	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != maxPodSeries {
+	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != maxPods {
 		t.Errorf("%d series, %v", n, err)
 	}
 }

@@ -38,13 +38,13 @@ type Download struct {
 	ArrivedAt time.Time
 }
 
-// Of reports whether the download comes from the repository in an image reference.
-func (d Download) Of(ref string) bool {
-	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == Repository(ref)
+// FromRepositoryOf reports whether the download comes from the repository in an image reference.
+func (d Download) FromRepositoryOf(ref string) bool {
+	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == repositoryPath(ref)
 }
 
-// Is reports whether an image reference has the digest of this download.
-func (d Download) Is(ref string) bool {
+// HasDigestOf reports whether an image reference has the digest of this download.
+func (d Download) HasDigestOf(ref string) bool {
 	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 

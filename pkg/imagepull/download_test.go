@@ -16,7 +16,7 @@ func TestDownloadOf(t *testing.T) {
 		{"r.example", "", "r.example/x", false},
 		{"unknown", "", "Upper", false},
 	} {
-		if got := (Download{Registry: c.host, Repository: c.repository}).Of(c.ref); got != c.want {
+		if got := (Download{Registry: c.host, Repository: c.repository}).FromRepositoryOf(c.ref); got != c.want {
 			t.Errorf("repository %s at host %s matches %s: %v", c.repository, c.host, c.ref, got)
 		}
 	}

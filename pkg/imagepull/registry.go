@@ -31,9 +31,9 @@ func Normalize(ref string) (string, error) {
 	return named.String(), nil
 }
 
-// Repository returns the path of an image reference in its registry, for example library/busybox. Repository
+// repositoryPath returns the path of an image reference in its registry, for example library/busybox. Repository
 // returns an empty text if the reference is invalid.
-func Repository(ref string) string {
+func repositoryPath(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
 		return ""

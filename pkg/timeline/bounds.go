@@ -187,7 +187,7 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := milestoneConflict{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+			d := milestoneConflict{c.key, fmt.Sprintf("%s reports %s, %s allows %s",
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"

@@ -149,7 +149,7 @@ func (r refuter) refutation(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
 	case p.latest < r.absentUntil:
-		return "the runtime says that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
+		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:
 		return "the container has a different image"
 	}
@@ -225,7 +225,7 @@ func (f *fold) refutations(index int16) []milestoneConflict {
 		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
 			c := failed.constraint(milestoneKey{index, 0, MilestonePullFailed})
 			all = append(all, milestoneConflict{c.key,
-				fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+				fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 		}
 	}
 	early := func(windows []window, milestone Milestone) {
@@ -233,7 +233,7 @@ func (f *fold) refutations(index int16) []milestoneConflict {
 			if reason := r.tooEarly(w.latest); reason != "" {
 				c := w.constraint(milestoneKey{index, 0, milestone})
 				all = append(all, milestoneConflict{c.key,
-					fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+					fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (f *fold) refutations(index int16) []milestoneConflict {
 		c := p.constraint(milestoneKey{index, 0, MilestonePullFinished})
 		all = append(
 			all,
-			milestoneConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)},
+			milestoneConflict{c.key, fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), p.why)},
 		)
 	}
 	return all

@@ -26,7 +26,8 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 		if c.PullPolicy != PullIfNotPresent {
 			words = append(words, string(c.PullPolicy))
 		}
-		words = append(words, flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness", c.PostStartHook, "hook")...)
+		words = append(words,
+			flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness", c.PostStartHook, "hook")...)
 		out.WriteString(strings.Join(words, " ") + "\n")
 	}
 	if gates {

@@ -43,7 +43,7 @@ func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
 	if f.learnedAt < b.earliest {
-		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s says %s or earlier",
+		f.conflict("deletion_requested", "", fmt.Sprintf("%s reports %s or later, %s reports %s or earlier",
 			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
 		b.earliest = f.created
 		if f.learnedLive {
@@ -103,7 +103,8 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	known := false
 	before := func(latest instant, o origin, l lean) {
 		if latest < b.earliest {
-			f.conflict("stop_begun", "", fmt.Sprintf("%s says %s or earlier, the deletion was requested at %s or later",
+			f.conflict("stop_begun", "", fmt.Sprintf("%s reports %s or earlier, but the deletion was requested at %s "+
+				"or later",
 				o, clockText(latest), clockText(b.earliest)))
 			return
 		}

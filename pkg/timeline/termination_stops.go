@@ -64,7 +64,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	if s.finished != 0 && s.statusSecond != 0 &&
 		(s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
 		f.conflict("stopped", c.Name,
-			fmt.Sprintf("%s says %s, %s says %s", originRuntime, clockText(s.finished), originStatus,
+			fmt.Sprintf("%s reports %s, %s reports %s", originRuntime, clockText(s.finished), originStatus,
 				clockText(s.statusSecond)))
 	}
 	switch {

@@ -1,4 +1,4 @@
-// The bars of causes. Each part of a bar has its share of the width, in the colour of its cause.
+// The bars of causes. Each part of a bar has its share of the width, in the color of its cause.
 
 import { element, lay, mark, restyle, sync, write } from './dom.js';
 import { age, byCause, grown, totalOf } from './startup.js';

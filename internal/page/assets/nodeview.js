@@ -55,8 +55,7 @@ class NodeStartUp {
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // The method `want` requests the record once, and again every few seconds while the node starts. Only an agent with --node-startup has
-  // the part `node_startup`.
+  // `want` requests the record once, and every few seconds while the node starts, if the agent runs with --node-startup.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;

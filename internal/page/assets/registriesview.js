@@ -50,7 +50,7 @@ export class RegistriesView extends View {
       write(p.name, visible(r.registry));
       write(p.speed, rate(r.bytes, r.download_seconds));
       lay(p.bar, 'width', (fastest > 0 ? 100 * speed(r) / fastest : 0) + '%');
-      write(p.facts, [bytes(r.bytes) + ' received', r.going_on > 0 && count(r.going_on, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
+      write(p.facts, [bytes(r.bytes) + ' received', r.in_progress > 0 && count(r.in_progress, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
       const registry = visible(r.registry);
       const pods = all.filter((s) => s.images.some((i) => i.registry === registry && pulled(i)));
       lead(p.pods, count(pods.length, 'pod', 'pods'), ofView('startups', { registry }), registry);

@@ -3,7 +3,7 @@
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
-// The causes, in the order of the legends. tokens.css has the colours and patterns of the causes.
+// The causes, in the order of the legends. tokens.css has the colors and patterns of the causes.
 const causes = {
   __proto__: null,
   placement: "the pod's placement rules",
@@ -50,7 +50,7 @@ export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' +
 // milestoneText counts attempts from 1, but records count from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
-// gainText describes the predicted effect of a change. If the new length can equal the old length, gainText describes the saved time instead.
+// gainText describes the predicted effect of a change: the new length, or the saved time if the lengths can be equal.
 export function gainText(change, total) {
   const range = (least, most) => least.toFixed(1) + ' to ' + most.toFixed(1) + ' s';
   if (change.gain_least_seconds <= 0) return 'up to ' + change.gain_most_seconds.toFixed(1) + ' s earlier';

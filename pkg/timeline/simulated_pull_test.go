@@ -1,0 +1,52 @@
+package timeline
+
+import (
+	"fmt"
+	"time"
+)
+
+func (l *simulatedPod) pull(c *simulatedContainer) bool {
+	n := c.pulls
+	c.pulls++
+	l.lookUpCredentials()
+	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+	l.step(c.wait, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	requested := l.now
+	l.step(PhasePullQueue, c, MilestonePullStarted, n, l.length(time.Microsecond, 20*time.Second))
+	started := l.now
+	length := l.length(20*time.Millisecond, 20*time.Second)
+	if n < c.pullFailures {
+		l.step(PhasePull, c, MilestonePullFailed, n, length)
+		if got := anyPart(started, 2*length); got < length { // every second failed pull had received the manifest
+			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
+			l.images[c.Image].resolve(started.Add(got))
+		}
+		l.now = l.now.Add(l.late())
+		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
+		l.event(c.Name, "Failed", "Error: ErrImagePull")
+		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
+		c.wait = PhaseImageBackoff
+		return false
+	}
+	resolving := anyPart(started, length)
+	l.step(PhasePull, c, MilestonePullResolved, n, resolving)
+	l.images[c.Image].resolve(l.now)
+	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
+	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
+	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
+	answered := l.now.Add(size + l.late())
+	took, waited := answered.Sub(started), answered.Sub(requested)
+	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
+	switch l.wording {
+	case 0: // the format of kubelet 1.24 and earlier
+		message += fmt.Sprintf(" in %s", waited)
+	case 1: // the format of kubelet 1.25 to 1.27
+		message += fmt.Sprintf(" in %s (%s including waiting)", took, waited)
+	default:
+		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",
+			took.Truncate(time.Millisecond), waited.Truncate(time.Millisecond))
+	}
+	l.now = answered
+	l.event(c.Name, "Pulled", message)
+	return true
+}
