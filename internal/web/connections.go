@@ -42,9 +42,10 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes can
-// connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
-// accepts or closes each connection immediately, so no connection waits in the kernel's queue.
+// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes
+// can connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
+// accepts or closes each connection immediately, so no connection waits in the kernel's queue. netutil.LimitListener
+// has only one limit for all clients, and makes further connections wait, so one client could lock out all others.
 type fairListener struct {
 	net.Listener
 	dropped counters
