@@ -31,7 +31,7 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
-	// clockSet is the sum of all changes of the node's clock since the first observation Booted of this boot. The sum
+	// clockSet is the sum of all steps by which the node's clock was set since the first Booted of this boot. The sum
 	// uses the absolute value of each change, plus its error bound.
 	clockSet time.Duration
 

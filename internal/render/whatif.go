@@ -34,8 +34,9 @@ func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
 	return whatIfText(lines, page)
 }
 
-// gainText describes the new duration as an interval. If the old duration lies in this interval, gainText describes the
-// saved time instead. The interval of the saved time is smaller than the interval of the new duration.
+// gainText describes the new duration as an interval. If the old duration lies in this interval, gainText describes
+// the saved time instead. The interval of the saved time is narrower, because it does not contain the variation of the
+// unchanged steps.
 func gainText(least, most, gainLeast, gainMost, total api.Seconds) string {
 	switch {
 	case gainLeast <= 0:

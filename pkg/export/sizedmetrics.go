@@ -27,7 +27,7 @@ func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
 		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",
 			"Compressed bytes of the image layers that the pulls in podlapse_image_pulls_sized_total downloaded."),
 		unpack: byRegistry("podlapse_image_pull_sized_unpack_seconds_total",
-			"Time in which the runtime unpacked the layers of the pulls in podlapse_image_pulls_sized_total."),
+			"Time that the runtime spent unpacking layers, for the pulls in podlapse_image_pulls_sized_total."),
 	}
 	registerer.MustRegister(m.pulls, m.seconds, m.bytes, m.unpack)
 	return m

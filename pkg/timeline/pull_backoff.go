@@ -108,8 +108,8 @@ func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures since the latest possible loss of the kubelet's back-off. exact is true if
-	// the kubelet counts the same number. counted is true if the Events' own counts are valid.
+	// count is the number of known failures after the last time at which the kubelet can have lost its back-off state.
+	// exact is true if the kubelet counts the same number. counted is true if the Events' own counts are valid.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
