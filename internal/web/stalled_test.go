@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime/metrics"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,27 +71,28 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until this process is almost idle. The server has then answered all readers as far as possible, even
-// on a busy machine.
+// quiet waits until no goroutine of this process has work for half a second. The server has then answered all readers as
+// far as possible. CPU time would be the wrong measure: on a busy machine, a process with much work can get little of it.
 func quiet(t *testing.T) {
 	t.Helper()
-	used := func() time.Duration {
-		var usage syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	}
-	const pause = 200 * time.Millisecond
-	for before, end := used(), time.Now().Add(2*time.Minute); ; before = used() {
-		time.Sleep(pause)
-		if used()-before < pause/20 {
-			return
+	const every, enough = 50 * time.Millisecond, 10
+	idle := 0
+	for end := time.Now().Add(2 * time.Minute); idle < enough; time.Sleep(every) {
+		if idle++; hasWork() {
+			idle = 0
 		}
 		if time.Now().After(end) {
 			t.Fatal("the server is still busy with the stalled readers")
 		}
 	}
+}
+
+// hasWork reports whether a goroutine other than the caller runs or could run.
+func hasWork() bool {
+	samples := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"},
+		{Name: "/sched/goroutines/runnable:goroutines"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()+samples[1].Value.Uint64() > 1
 }
 
 // scrape sends a request with Prometheus' default timeout of 10 s.
