@@ -160,9 +160,10 @@ func (a agentQuery) printStartUps(
 	return a.print(text, failed)
 }
 
-// waterfall returns the waterfall of a start-up, and the changes that make the start-up faster.
+// waterfall returns the waterfall of a start-up, the wait for the pod's node, and the changes that make the start-up
+// faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
-	return render.Waterfall(record, page, a.livePulls(ctx, record)...) +
+	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedForNode(ctx, record, page) +
 		render.WhatIf(whatif.Predict(record), record.Total, page)
 }
 
@@ -173,14 +174,10 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 	if !slices.ContainsFunc(record.Pulls, inProgress) {
 		return nil
 	}
-	found, err := a.agents(ctx, record.Node)
-	if err != nil || len(found) == 0 {
-		return nil
-	}
-	ask := func(ctx context.Context, c client.Client) (api.PullList, error) {
+	list, _ := askNode(ctx, a, record.Node, func(ctx context.Context, c client.Client) (api.PullList, error) {
 		return c.Pulls(ctx, record.Namespace)
-	}
-	return agents.Each(ctx, found[:1], agentLimit, ask)[0].Value.Items
+	})
+	return list.Items
 }
 
 // recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of

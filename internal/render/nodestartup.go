@@ -122,3 +122,13 @@ func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page t
 	out.WriteString("\n")
 	layout.Write(out, page)
 }
+
+// WaitedForNode returns the section about the time for which a pod waited for its node. Without a sentence, the section
+// is empty.
+func WaitedForNode(sentence string, page terminal.Page) string {
+	if sentence == "" {
+		return ""
+	}
+	text := page.Wrap(terminal.Clean(sentence) + ".")
+	return "\nSTART-UP OF THE NODE\n  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n"
+}

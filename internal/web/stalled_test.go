@@ -71,8 +71,9 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until no goroutine of this process has work for half a second. The server has then answered all readers as
-// far as possible. CPU time would be the wrong measure: on a busy machine, a process with much work can get little of it.
+// quiet waits until no goroutine of this process has work for half a second. The server has then answered all readers
+// as far as possible. CPU time would be the wrong measure: on a busy machine, a process with much work can get little
+// of it.
 func quiet(t *testing.T) {
 	t.Helper()
 	const every, enough = 50 * time.Millisecond, 10

@@ -301,5 +301,14 @@ func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) e
 		n.verdict.Problem("the command \"node\" prints no taint:\n%s", text)
 	}
 	n.verdict.Note("node:\n%s", text)
+	explained, err := askAgent(ctx, n.Bench, startUpPod)
+	if err != nil {
+		return err
+	}
+	n.verdict.Compared++
+	if want := "Pod " + n.Namespace + "/" + startUpPod + " waited "; !strings.Contains(
+		strings.Join(strings.Fields(explained), " "), "START-UP OF THE NODE "+want) {
+		n.verdict.Problem("the command \"explain\" does not print that the pod waited for the node:\n%s", explained)
+	}
 	return nil
 }

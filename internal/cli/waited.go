@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/nodestart"
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// waitedForNode returns a sentence about the time for which a pod waited for the start-up of its node. The result is
+// empty if the pod did not wait, or if the agent does not follow the start-up of its node.
+func (a agentQuery) waitedForNode(ctx context.Context, record api.Record, page terminal.Page) string {
+	if !nodestart.MayHaveWaited(record) {
+		return ""
+	}
+	query := func(ctx context.Context, c client.Client) (api.NodeStartUpRecord, error) { return c.NodeStartUp(ctx) }
+	answer, ok := askNode(ctx, a, record.Node, query)
+	if !ok {
+		return ""
+	}
+	return render.WaitedForNode(nodestart.WaitedFor(record, answer), page)
+}
+
+// askNode queries the agent of one node. The result is false if the agent does not answer.
+func askNode[T any](ctx context.Context, a agentQuery, node string,
+	query func(context.Context, client.Client) (T, error)) (value T, ok bool) {
+	found, err := a.agents(ctx, node)
+	if err != nil || len(found) == 0 {
+		return value, false
+	}
+	answer := agents.Each(ctx, found[:1], agentLimit, query)[0]
+	return answer.Value, answer.Err == nil
+}
