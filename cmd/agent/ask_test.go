@@ -120,7 +120,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 		}
 	}
 	kubectl(t, server, "explain", "shop/none").
-		must(t, cli.ExitUnreachable, "", "1 of 2 agents did not answer, and the other agents do not know pod shop/none")
+		must(t, cli.ExitUnreachable, "", "1 agent did not answer, and the other agents do not know pod shop/none")
 
 	// An existing pod has a node, so the command does not query the agents of other nodes.
 	before := len(server.Asked())

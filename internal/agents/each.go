@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
 // AtOnce is the maximum number of agents that a command queries at the same time. The limit AtOnce protects the API
 // server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for a large cluster.
+// AtOnce does not include agents that have been silent for silentAfter.
 const AtOnce = 16
+
+// unreadyLimit is the maximum time that Each waits for an agent whose pod is not ready, if Each queries several agents.
+const unreadyLimit = 2 * time.Second
 
 // ErrNotQueried means that the context ended before Each queried the agent.
 var ErrNotQueried = errors.New("the agent was not queried in time")
@@ -25,9 +29,11 @@ type Answer[A any] struct {
 	Err   error
 }
 
-// Each queries all agents, and returns the answers in the order of the agents. Each queries at most AtOnce agents at
-// the same time, and waits at most the time "limit" for each agent. If ctx ends before Each queries an agent, this
-// agent's answer contains ErrNotQueried and the error of ctx.
+// Each queries all agents, and returns the answers in the order of the agents. Each queries the ready agents first, so
+// that dead agents do not delay them. Each queries at most AtOnce agents at the same time, and waits at most the time
+// "limit" for each agent. An agent that stays silent does not delay the queries to other agents for longer than
+// silentAfter. If ctx ends before Each queries an agent, this agent's answer contains ErrNotQueried and the error of
+// ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Answer[A] {
@@ -42,25 +48,90 @@ func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, answer Answer[A]),
 ) {
-	var group errgroup.Group
-	group.SetLimit(AtOnce)
-	for i, agent := range agents {
-		group.Go(func() error {
+	slots := newSlots()
+	var group sync.WaitGroup
+	for _, i := range readyFirst(agents) {
+		place := slots.take()
+		group.Go(func() {
+			defer place.leave()
+			agent := agents[i]
 			answer := Answer[A]{Agent: agent}
 			if err := ctx.Err(); err != nil {
 				answer.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
 			} else {
-				asked, cancel := context.WithTimeout(ctx, limit)
-				answer.Value, answer.Err = ask(asked, agent.Client)
+				asked, cancel := context.WithTimeout(ctx, agent.limit(limit, len(agents)))
+				answer.Value, answer.Err = ask(asked, heardBy(agent.Client, place.heard))
 				cancel()
-				answer.Err = Plain(answer.Err)
+				answer.Err = agent.explain(Plain(answer.Err))
 			}
 			if len(agents) > AtOnce {
 				agent.release() // hundreds of idle connections would load the API server
 			}
 			done(i, answer)
-			return nil
 		})
 	}
-	_ = group.Wait() // the answers contain the errors
+	group.Wait()
+}
+
+// readyFirst returns the indexes of the agents. The agents that are not ready are last.
+func readyFirst(agents []Agent) []int {
+	var first, last []int
+	for i, agent := range agents {
+		if agent.unready() {
+			last = append(last, i)
+		} else {
+			first = append(first, i)
+		}
+	}
+	return append(first, last...)
+}
+
+// The method "unready" reports whether the agent's pod is known, and is not ready.
+func (a Agent) unready() bool { return a.route != nil && !a.Ready }
+
+// The method "limit" returns the maximum time for the answer of the agent. The argument "agents" is the number of
+// queried agents.
+func (a Agent) limit(limit time.Duration, agents int) time.Duration {
+	if a.unready() && agents > 1 {
+		return min(limit, unreadyLimit)
+	}
+	return limit
+}
+
+// explain adds to the error of an agent that its pod is not ready.
+func (a Agent) explain(err error) error {
+	if err == nil || !a.unready() {
+		return err
+	}
+	return fmt.Errorf("the agent's pod is not ready: %w", err)
+}
+
+// heardBy returns a client that calls the function "heard" after each response.
+func heardBy(c client.Client, heard func()) client.Client {
+	asking := http.Client{}
+	if c.HTTP != nil {
+		asking = *c.HTTP
+	}
+	asking.Transport = listener{asking.Transport, heard}
+	c.HTTP = &asking
+	return c
+}
+
+// listener is a transport that reports responses.
+type listener struct {
+	next  http.RoundTripper // nil for the default transport
+	heard func()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
+	next := l.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(request)
+	if err == nil {
+		l.heard()
+	}
+	return response, err
 }

@@ -101,12 +101,14 @@ func (a agentQuery) noteFailed(failed []error) {
 			}
 		}
 	}
-	if more := unanswered - maxFailures; more > 0 {
+	switch more := unanswered - maxFailures; {
+	case more == 1:
+		a.note(errors.New("1 more agent did not answer"))
+	case more > 1:
 		a.note(fmt.Errorf("%d more agents did not answer", more))
 	}
 	if late > 0 {
-		a.note(fmt.Errorf("%d agents were not queried within the time limit %s: set a longer --timeout", late,
-			a.target.limit))
+		a.note(errors.New(a.lateText(late) + ": set a longer --timeout"))
 	}
 }
 
@@ -149,7 +151,7 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 		answers = append(answers, answer)
 	}
 	if len(answers) == 0 {
-		return nil, nil, noneAnswered(failed)
+		return nil, nil, a.noneAnswered(failed)
 	}
 	return answers, failed, nil
 }
@@ -158,7 +160,7 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 // agents are never in memory at the same time. eachAgent calls "take" for one answer at a time, in any order. eachAgent
 // returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](
-	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
+	ctx context.Context, a agentQuery, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {
 	var mu sync.Mutex
 	errs := make([]error, len(found))
@@ -177,18 +179,9 @@ func eachAgent[A any](
 		}
 	}
 	if len(answered) == 0 {
-		return nil, nil, noneAnswered(failed)
+		return nil, nil, a.noneAnswered(failed)
 	}
 	return answered, failed, nil
-}
-
-// noneAnswered returns an error with the number of failed agents and the error of the first agent. If the command
-// queried only one agent, noneAnswered returns the agent's error.
-func noneAnswered(failed []error) error {
-	if len(failed) > 1 {
-		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])
-	}
-	return failed[0]
 }
 
 // ofNode adds the agent's node to an error.

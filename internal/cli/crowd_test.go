@@ -210,8 +210,8 @@ func TestThousandNodes(t *testing.T) {
 			c.checkErrors(t, got.stderr, failed)
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.most != agents.AtOnce {
-				t.Errorf("%d agents queried at once, want %d", c.most, agents.AtOnce)
+			if c.most < agents.AtOnce {
+				t.Errorf("%d agents queried at once, want at least %d", c.most, agents.AtOnce)
 			}
 			t.Logf("%d KiB of memory, %d agents at once", c.use>>10, c.most)
 			if c.use <= 0 || c.use > crowdMemory {

@@ -264,8 +264,9 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 	case len(records) > 0:
 		return records, failed, nil
 	case len(failed) > 0:
-		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s; "+
-			"the first error is: %w", len(failed), r, failed[0])
+		text, first := a.missing(failed)
+		return nil, nil, fmt.Errorf("%s, and the other agents do not know a pod of %s; the first error is: %w", text,
+			r, first)
 	}
 	return nil, nil, unknownWorkload(r, since)
 }
@@ -316,8 +317,9 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	case known:
 		return latest, failed, nil
 	case len(failed) > 0:
-		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
-			"%s/%s; the first error is: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
+		text, first := a.missing(failed)
+		return api.Record{}, nil, fmt.Errorf("%s, and the other agents do not know pod %s/%s; the first error is: %w",
+			text, pod.namespace, pod.name, first)
 	}
 	return api.Record{}, nil, unknownPod(pod, len(answers))
 }

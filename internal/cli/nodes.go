@@ -92,7 +92,7 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	window := factor.Span{Since: a.Now().Add(-factor.Window)}
 	fleet := factor.NewFleet()
 	var rows []listedNode
-	_, failed, err := eachAgent(ctx, found, func(ctx context.Context, c client.Client) (nodeAnswer, error) {
+	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, c client.Client) (nodeAnswer, error) {
 		var answer nodeAnswer
 		var err error
 		if answer.node, err = c.Node(ctx); err != nil {

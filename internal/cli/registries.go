@@ -65,13 +65,13 @@ func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error,
 	}
 	hourAgo := a.Now().Add(-factor.Window)
 	fleet := factor.NewFleet()
-	found, failed, err := eachAgent(ctx, found, totalsIn(factor.Span{Since: hourAgo}),
+	found, failed, err := eachAgent(ctx, a, found, totalsIn(factor.Span{Since: hourAgo}),
 		func(answer agents.Answer[api.TotalsRecord]) {
 			fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
 		})
 	if err == nil && fleet.NeedsPast() {
 		var failedPast []error
-		_, failedPast, err = eachAgent(ctx, found,
+		_, failedPast, err = eachAgent(ctx, a, found,
 			totalsIn(factor.Span{Since: hourAgo.Add(-factor.Past), Until: hourAgo}),
 			func(answer agents.Answer[api.TotalsRecord]) { fleet.AddPast(answer.Value) })
 		failed = append(failed, failedPast...)

@@ -17,8 +17,11 @@ import (
 func (r agentAccess) withRemedy(err error) error {
 	var refused *client.Refusal
 	var unreached *agents.Unreached
+	var late *lateError
 	namespace := r.target.agentNamespace
 	switch {
+	case errors.As(err, &late):
+		return err // the error contains the remedy
 	case toKubelet(err):
 		return fmt.Errorf("%w\nThe API server cannot connect to the kubelet of the agent's node. So kubectl logs, "+
 			"exec and port-forward also fail for pods of this node. Repair this connection, or set --server to an "+

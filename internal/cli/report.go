@@ -114,7 +114,7 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	now := a.Now()
 	since := now.Add(-c.past)
 	fleet := report.NewFleet(since, now)
-	_, failed, err := eachAgent(ctx, found, func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
+	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
 		return sumsOf(ctx, agent, since, now)
 	}, func(answer agents.Answer[api.ReportRecord]) {
 		fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
@@ -126,12 +126,13 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	var nodes []string
 	for _, err := range failed {
 		var ofAgent *nodeError
-		if errors.As(err, &ofAgent) {
+		if errors.As(err, &ofAgent) && !errors.Is(err, agents.ErrNotQueried) {
 			nodes = append(nodes, ofAgent.node)
 		}
 	}
 	slices.Sort(nodes)
-	result.Unanswered(nodes, len(failed))
+	late := lateOf(failed)
+	result.Unanswered(nodes, len(failed)-late, late)
 	return result, failed, nil
 }
 

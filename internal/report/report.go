@@ -39,21 +39,24 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// Unanswered adds a note about the agents that did not answer. The argument "nodes" contains the known nodes of the
-// agents that did not answer. The argument "count" is the number of agents that did not answer, including agents whose
-// nodes are unknown.
-func (r *Report) Unanswered(nodes []string, count int) {
-	if count == 0 {
-		return
+// Unanswered adds notes about the agents that are missing in the report. The argument "nodes" contains the known nodes
+// of the agents that did not answer. The argument "count" is the number of agents that did not answer, including agents
+// whose nodes are unknown. The argument "late" is the number of agents that the caller could not query in time.
+func (r *Report) Unanswered(nodes []string, count, late int) {
+	if count > 0 {
+		note := "the report lacks " + plural(count, "agent that did not answer", "agents that did not answer")
+		if len(nodes) > 0 {
+			note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
+		}
+		if more := len(nodes) - maxNamed; more > 0 {
+			note += fmt.Sprintf(" and %d more", more)
+		}
+		r.Notes = append(r.Notes, note)
 	}
-	note := "the report lacks " + plural(count, "agent that did not answer", "agents that did not answer")
-	if len(nodes) > 0 {
-		note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
+	if late > 0 {
+		r.Notes = append(r.Notes, "the report lacks "+plural(late, "agent that was", "agents that were")+
+			" not queried in time: set a longer --timeout")
 	}
-	if more := len(nodes) - maxNamed; more > 0 {
-		note += fmt.Sprintf(" and %d more", more)
-	}
-	r.Notes = append(r.Notes, note)
 }
 
 // maxNamed is the maximum number of nodes in the note about agents that did not answer.

@@ -281,9 +281,10 @@ func TestManyRows(t *testing.T) {
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "1 node has sums for only a part") {
 		t.Errorf("notes %q", r.Notes)
 	}
-	r.Unanswered([]string{"b", "c"}, 3)
-	if got := r.Notes[1]; got != "the report lacks 3 agents that did not answer: b, c" {
-		t.Errorf("note %q", got)
+	r.Unanswered([]string{"b", "c"}, 3, 2)
+	if got := strings.Join(r.Notes[1:], "\n"); got != "the report lacks 3 agents that did not answer: b, c\n"+
+		"the report lacks 2 agents that were not queried in time: set a longer --timeout" {
+		t.Errorf("notes %q", got)
 	}
 }
 
@@ -292,7 +293,7 @@ func TestHTML(t *testing.T) {
 	const hostile = `<script>alert(1)</script>"'&\u202e`
 	r := reportOf(orders(), several(10, start{node: "a", owner: "fine", network: 1}),
 		several(9, start{node: "a", owner: hostile, network: 100}))
-	r.Unanswered([]string{hostile}, 1)
+	r.Unanswered([]string{hostile}, 1, 0)
 	text, err := HTML(r, func(text string) string { return strings.ReplaceAll(text, "\u202e", "") })
 	if err != nil {
 		t.Fatal(err)

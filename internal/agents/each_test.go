@@ -1,0 +1,164 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// deadFleet has agents that all answer in 100 ms, except the first agents, which never answer.
+type deadFleet struct {
+	agents []Agent
+	dead   int
+
+	mu        sync.Mutex
+	now, most int // number of queries in progress, and the maximum of this number
+}
+
+// newDeadFleet returns a fleet. The argument "ready" states whether the pods of the dead agents are still ready.
+func newDeadFleet(size, dead int, ready bool) *deadFleet {
+	f := &deadFleet{dead: dead}
+	for i := range size {
+		f.agents = append(f.agents, Agent{Client: client.Client{Server: fmt.Sprint(i)}, Node: fmt.Sprint(i),
+			Ready: i >= dead || ready, route: &route{forward: &http.Transport{}}})
+	}
+	return f
+}
+
+func (f *deadFleet) ask(ctx context.Context, c client.Client) (string, error) {
+	f.add(1)
+	defer f.add(-1)
+	var number int
+	if _, err := fmt.Sscan(c.Server, &number); err != nil {
+		return "", err
+	}
+	if number < f.dead {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	time.Sleep(100 * time.Millisecond)
+	return c.Server, nil
+}
+
+func (f *deadFleet) add(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += n
+	f.most = max(f.most, f.now)
+}
+
+// TestDeadAgentsDelayNoOthers has 200 agents. The first 64 agents never answer. The time limits are the limits of the
+// commands.
+func TestDeadAgentsDelayNoOthers(t *testing.T) {
+	const limit, perAgent = 30 * time.Second, 8 * time.Second
+	for name, test := range map[string]struct {
+		ready bool
+		most  time.Duration // maximum time until the last healthy agent has answered
+		all   time.Duration // maximum time until the end
+	}{
+		"not ready":   {false, 2 * time.Second, 7 * time.Second},
+		"still ready": {true, 6 * time.Second, 13 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newDeadFleet(200, 64, test.ready)
+				ctx, stop := context.WithTimeout(t.Context(), limit)
+				defer stop()
+				began, answered, late := time.Now(), 0, time.Duration(0)
+				var mu sync.Mutex
+				EachDone(ctx, f.agents, perAgent, f.ask, func(i int, answer Answer[string]) {
+					mu.Lock()
+					defer mu.Unlock()
+					if i < f.dead {
+						unready := strings.Contains(fmt.Sprint(answer.Err), "the agent's pod is not ready")
+						if !errors.Is(answer.Err, context.DeadlineExceeded) || unready == test.ready {
+							t.Errorf("agent %d: %v", i, answer.Err)
+						}
+						return
+					}
+					if answer.Err != nil || answer.Value != fmt.Sprint(i) {
+						t.Errorf("agent %d: %q, %v", i, answer.Value, answer.Err)
+					}
+					answered, late = answered+1, time.Since(began)
+				})
+				if took := time.Since(began); answered != 136 || late > test.most || took > test.all {
+					t.Errorf("%d agents answered within %s of %s", answered, late, took)
+				}
+				if f.most > AtOnce+maxSilent {
+					t.Errorf("%d queries at once", f.most)
+				}
+			})
+		})
+	}
+}
+
+// TestQueriesAtOnce checks the limit of queries while all agents answer.
+func TestQueriesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newDeadFleet(200, 0, true)
+		Each(t.Context(), f.agents, time.Second, f.ask)
+		if f.most != AtOnce {
+			t.Errorf("%d queries at once, want %d", f.most, AtOnce)
+		}
+	})
+}
+
+// TestSilentAgentsAreLimited has more dead agents than slots for silent agents. After the end of the context, Each
+// must not query further agents.
+func TestSilentAgentsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newDeadFleet(500, 500, true)
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		late := 0
+		for _, answer := range Each(ctx, f.agents, 20*time.Second, f.ask) {
+			if errors.Is(answer.Err, ErrNotQueried) {
+				late++
+			}
+		}
+		if f.most != AtOnce+maxSilent || late != 500-2*(AtOnce+maxSilent) {
+			t.Errorf("%d queries at once, %d agents were not queried", f.most, late)
+		}
+	})
+}
+
+// TestSlowAnswerIsNotSilence has agents that respond immediately, and then need 5 s for the rest of the answer. The
+// number of queries must stay at AtOnce, because more answers at once would take even longer.
+func TestSlowAnswerIsNotSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newDeadFleet(3*AtOnce, 0, true)
+		for i := range f.agents {
+			f.agents[i].Client = client.Client{Server: "http://agent", HTTP: &http.Client{Transport: responding{}}}
+		}
+		Each(t.Context(), f.agents, 8*time.Second, func(ctx context.Context, c client.Client) (int, error) {
+			f.add(1)
+			defer f.add(-1)
+			if _, err := c.Node(ctx); err != nil {
+				return 0, err
+			}
+			time.Sleep(5 * time.Second)
+			return 0, nil
+		})
+		if f.most != AtOnce {
+			t.Errorf("%d queries at once, want %d", f.most, AtOnce)
+		}
+	})
+}
+
+// The type "responding" is a transport that answers each request with an empty object.
+type responding struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (responding) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Request: request, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}

@@ -1,0 +1,77 @@
+package agents
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// silentAfter is how long an agent can stay silent before the query to another agent begins. Dead nodes often
+	// accept no connection and send no error, so many dead agents would otherwise delay the queries to all other
+	// agents. An agent whose response has begun is not silent, even if the response takes long.
+	silentAfter = time.Second
+	// maxSilent is the maximum number of silent agents for which a command waits, in addition to AtOnce agents. Waiting
+	// for a silent agent costs the API server hardly more than an open connection.
+	maxSilent = 64
+)
+
+// The type "slots" limits the number of queries at the same time.
+type slots struct {
+	busy   chan struct{} // capacity AtOnce; contains an element for each query
+	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
+}
+
+func newSlots() slots {
+	return slots{make(chan struct{}, AtOnce), make(chan struct{}, maxSilent)}
+}
+
+// The type "place" is the place of one query in the slots.
+type place struct {
+	slots     slots
+	answered  chan struct{} // closed after the agent's first response
+	ended     chan struct{} // closed when the query has ended
+	left      chan struct{} // closed after the place is free
+	hearsOnce *sync.Once
+}
+
+// take waits until a query can begin. The caller must call the method "leave" of the result.
+func (s slots) take() place {
+	s.busy <- struct{}{}
+	p := place{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), &sync.Once{}}
+	go p.hold()
+	return p
+}
+
+// heard reports a response of the agent.
+func (p place) heard() { p.hearsOnce.Do(func() { close(p.answered) }) }
+
+// leave ends the query, and waits until the place is free.
+func (p place) leave() {
+	close(p.ended)
+	<-p.left
+}
+
+// hold keeps the place until the query ends. If the agent stays silent, hold moves the query to the slots for silent
+// agents as soon as one of these slots is free.
+func (p place) hold() {
+	defer close(p.left)
+	held := p.slots.busy
+	defer func() { <-held }()
+	patience := time.NewTimer(silentAfter)
+	defer patience.Stop()
+	select {
+	case <-p.ended:
+		return
+	case <-p.answered:
+		<-p.ended
+		return
+	case <-patience.C:
+	}
+	select {
+	case <-p.ended:
+	case p.slots.silent <- struct{}{}:
+		<-p.slots.busy
+		held = p.slots.silent
+		<-p.ended
+	}
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/podlapse/podlapse/internal/agents"
+)
+
+// noneAnswered returns an error with the number of failed agents and the error of the first agent. If the command
+// queried only one agent, noneAnswered returns the agent's error.
+func (a agentQuery) noneAnswered(failed []error) error {
+	text, first := a.missing(failed)
+	late := lateOf(failed)
+	switch {
+	case late == 0 && len(failed) == 1:
+		return first
+	case len(failed) == 1:
+		return fmt.Errorf("%s: %w", text, first)
+	case late > 0:
+		return fmt.Errorf("none of %d agents answered: %s; the first error is: %w", len(failed), text, first)
+	}
+	return fmt.Errorf("none of %d agents answered: %w", len(failed), first)
+}
+
+// missing returns the numbers of the agents that did not answer and of the agents that the command could not query in
+// time, and the first error of an agent. If the time was too short, the result "first" has no other cause. Otherwise,
+// the remedy for the first error would hide that the time was too short.
+func (a agentQuery) missing(failed []error) (text string, first error) {
+	first = failed[0]
+	for _, err := range failed {
+		if !errors.Is(err, agents.ErrNotQueried) {
+			first = err
+			break
+		}
+	}
+	late := lateOf(failed)
+	switch unanswered := len(failed) - late; {
+	case late == 0:
+		return agentsText(unanswered) + " did not answer", first
+	case unanswered == 0:
+		text = a.lateText(late)
+	default:
+		text = agentsText(unanswered) + " did not answer, and " + a.lateText(late)
+	}
+	return text + " (set a longer --timeout)", &lateError{first}
+}
+
+// lateOf returns the number of agents that the command could not query in time.
+func lateOf(failed []error) int {
+	late := 0
+	for _, err := range failed {
+		if errors.Is(err, agents.ErrNotQueried) {
+			late++
+		}
+	}
+	return late
+}
+
+// lateText states the number of agents that the command could not query in time.
+func (a agentQuery) lateText(late int) string {
+	verb := "were"
+	if late == 1 {
+		verb = "was"
+	}
+	return fmt.Sprintf("%s %s not queried within the time limit %s", agentsText(late), verb, a.target.limit)
+}
+
+func agentsText(n int) string {
+	if n == 1 {
+		return "1 agent"
+	}
+	return fmt.Sprintf("%d agents", n)
+}
+
+// lateError is the first error of a command that could not query all agents in time.
+type lateError struct{ first error }
+
+// Error implements error.
+func (e *lateError) Error() string { return e.first.Error() }
+
+// Unwrap returns the reason why the command did not query all agents.
+func (e *lateError) Unwrap() []error {
+	if errors.Is(e.first, context.Canceled) {
+		return []error{agents.ErrNotQueried, context.Canceled}
+	}
+	return []error{agents.ErrNotQueried, context.DeadlineExceeded}
+}

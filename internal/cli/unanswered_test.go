@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
+)
+
+// hungCluster has agents that accept requests, but never answer. These agents are first, and their pods are not ready.
+// The other agents answer.
+func hungCluster(t *testing.T, hung, all int) *agentstest.APIServer {
+	t.Helper()
+	var pods []agentstest.Pod
+	for n := range all {
+		pod := agentOn(fmt.Sprintf("node-%03d", n), "")
+		pod.Handler = &fakeAgent{node: pod.Node}
+		if n < hung {
+			pod.Ready = false
+			pod.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		}
+		pods = append(pods, pod)
+	}
+	return agentstest.Start(t, pods...)
+}
+
+// TestHungAgentsDelayNoOthers has 200 agents. The first 64 agents never answer. The time limit is too short for all of
+// these 64 agents, but the answers of the other agents must be complete.
+func TestHungAgentsDelayNoOthers(t *testing.T) {
+	server := hungCluster(t, 64, 200)
+	for command, want := range map[string]string{"report": `"node_count": 136,`, "nodes": `"node": "node-064"`} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			got := atNoon(t, server, command, "-o", "json", "--timeout=1500ms")
+			got.must(t, ExitPartial, want, "node node-000: the agent's pod is not ready: ")
+			got.must(t, ExitPartial, "", "agents were not queried within the time limit 1.5s: set a longer --timeout")
+			if command == "nodes" && strings.Count(got.stdout, `"node": "node-`) != 136 {
+				t.Errorf("nodes:\n%s", got.stdout)
+			}
+			if strings.Contains(got.stderr, "node node-199") {
+				t.Errorf("a healthy agent did not answer:\n%s", got.stderr)
+			}
+		})
+	}
+}
+
+// TestTooLittleTime has only agents that never answer, or no time for the remaining agents. The message must not blame
+// the network.
+func TestTooLittleTime(t *testing.T) {
+	const late = "not queried within the time limit 1s (set a longer --timeout)"
+	for command, want := range map[string]string{
+		"report":                      "none of 100 agents answered: ",
+		"explain deploy/none -n shop": "none of 100 agents answered: ",
+		"explain pod/none -n shop":    "the other agents do not know pod shop/none; the first error is: node node-",
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			got := atNoon(t, hungCluster(t, 100, 100), append(strings.Fields(command), "--timeout=1s")...)
+			got.must(t, ExitUnreachable, "", want)
+			got.must(t, ExitUnreachable, "", late)
+			if !strings.Contains(got.stderr, " agents did not answer, and ") ||
+				strings.Contains(got.stderr, "port-forward POD") {
+				t.Errorf("%s", got.stderr)
+			}
+		})
+	}
+}
