@@ -18,14 +18,11 @@ import (
 const leastOther = 50 * time.Millisecond
 
 // statements returns one paragraph for each difference that the data supports. If the data supports no difference
-// between two revisions, one paragraph explains why.
+// between two revisions, or between start-ups with and without a pull, one paragraph explains why.
 func statements(s workload.Summary) []string {
 	var texts []string
-	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {
-		present, pulled := s.Images.Present, s.Images.Pulled
-		texts = append(texts, fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if "+
-			"not%s. %s", short(present.Mean), short(pulled.Mean), partsText(*d, ""),
-			evidenceText(present.StartUps, pulled.StartUps)))
+	if text := imageStatement(s.Images); text != "" {
+		texts = append(texts, text)
 	}
 	for _, node := range slowNodes(s.Nodes) {
 		texts = append(texts, fmt.Sprintf("On average, start-ups took %s on node %s, and %s on the other nodes%s. %s",
@@ -39,28 +36,54 @@ func statements(s workload.Summary) []string {
 	return texts
 }
 
+// imageStatement compares the start-ups that pulled an image with the other start-ups. The text is empty if one of the
+// groups has no start-ups.
+func imageStatement(images workload.Images) string {
+	present, pulled, d := images.Present, images.Pulled, images.Difference
+	switch {
+	case present == nil || pulled == nil:
+		return ""
+	case d == nil:
+		return "Start-ups with and without a pull cannot be compared, because all start-ups of a revision are in the " +
+			"same group."
+	case d.Verdict != workload.MoreThanNoise:
+		return "Start-ups with all images on the node, and start-ups with a pull: " + unprovenText(present, pulled, *d)
+	}
+	return fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if not%s. %s",
+		short(present.Mean), short(pulled.Mean), partsText(*d, ""), evidenceText(present.StartUps, pulled.StartUps))
+}
+
+// unprovenText explains why the data does not prove a difference between two groups of start-ups.
+func unprovenText(first, second *workload.Durations, d workload.Difference) string {
+	n, m := startUpsOf(first), startUpsOf(second)
+	switch d.Verdict {
+	case workload.TooFew:
+		means := ""
+		if n > 0 && m > 0 {
+			means = fmt.Sprintf(" (%s and %s on average)", short(first.Mean), short(second.Mean))
+		}
+		return fmt.Sprintf("%d and %s are too few to prove a difference%s. At least 4 and 4, or 3 and 5 start-ups are "+
+			"necessary.", n, number(m, "start-up"), means)
+	case workload.WithinErrors:
+		return fmt.Sprintf("the error bounds of the durations are too large to prove a difference between the %d and "+
+			"%s.", n, number(m, "start-up"))
+	}
+	return fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
+}
+
 // revisionsText compares the revisions "from" and "to".
 func revisionsText(from, to workload.Revision, d workload.Difference) string {
 	first, second := shortRevision(from), shortRevision(to)
-	n, m := startUpsOf(from), startUpsOf(to)
-	both := fmt.Sprintf("Revisions %s and %s: ", first, second)
-	switch d.Verdict {
-	case workload.MoreThanNoise:
-	case workload.TooFew:
-		return both + fmt.Sprintf("%d and %s are too few for a comparison, which needs at least %d of each revision.",
-			n, number(m, "start-up"), workload.MinStartUps)
-	case workload.WithinErrors:
-		return both + fmt.Sprintf("the error bounds of the durations are too large to prove a difference between "+
-			"the %d and %s.", n, number(m, "start-up"))
-	default:
-		return both + fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
+	if d.Verdict != workload.MoreThanNoise {
+		return fmt.Sprintf("Revisions %s and %s: ", first, second) + unprovenText(from.Durations, to.Durations, d)
 	}
 	direction := "longer"
 	if d.Seconds < 0 {
 		direction = "less"
 	}
 	text := fmt.Sprintf("On average, revision %s takes %s %s than %s%s. %s", second, short(max(d.Seconds, -d.Seconds)),
-		direction, first, partsText(d, imagesText(from, to)), evidenceText(n, m))
+		direction, first, partsText(d, imagesText(from, to)),
+		evidenceText(startUpsOf(from.Durations), startUpsOf(to.Durations)))
 	if from.Pulled*to.PulledOf != to.Pulled*from.PulledOf { // the shares differ
 		text += fmt.Sprintf(" Pods of %s pulled an image in %s, pods of %s in %s.", first, pulledText(from), second,
 			pulledText(to))
@@ -75,11 +98,11 @@ func shortRevision(r workload.Revision) string {
 	return terminal.Clean(r.Name)
 }
 
-func startUpsOf(r workload.Revision) int {
-	if r.Durations == nil {
+func startUpsOf(d *workload.Durations) int {
+	if d == nil {
 		return 0
 	}
-	return r.Durations.StartUps
+	return d.StartUps
 }
 
 func pulledText(r workload.Revision) string {
@@ -105,24 +128,30 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText returns the end of a sentence: the phases that explain a difference. The argument "images" is a text that
-// partsText inserts after the first phase that depends on the size of the images.
+// partsText returns the end of a sentence: the phases that explain a difference. If the data proves no phase, the text
+// contains the phases whose means differ most, and states that they are not proven. The argument "images" is a text
+// that partsText inserts after the first phase that depends on the size of the images.
 func partsText(d workload.Difference, images string) string {
-	if len(d.Parts) == 0 {
-		return ", but the data does not prove in which phase"
+	parts, begin, end := d.Parts, ": ", ""
+	if len(parts) == 0 {
+		const unproven = ", but the data does not prove in which phase"
+		if len(d.Unproven) == 0 {
+			return unproven
+		}
+		parts, begin, end = d.Unproven, unproven+" (not proven by phase: ", ")"
 	}
 	var texts []string
-	for _, part := range d.Parts {
+	for _, part := range parts {
 		text := signed(part.Seconds) + " " + cmp.Or(phaseWords(part.Phase), terminal.Clean(string(part.Phase)))
 		if part.Phase == timeline.PhasePull || part.Phase == timeline.PhaseUnpack {
 			text, images = text+images, ""
 		}
 		texts = append(texts, text)
 	}
-	if max(d.Other, -d.Other).Duration() >= leastOther {
+	if len(d.Parts) > 0 && max(d.Other, -d.Other).Duration() >= leastOther {
 		texts = append(texts, signed(d.Other)+" in other phases")
 	}
-	return ": " + strings.Join(texts, ", ")
+	return begin + strings.Join(texts, ", ") + end
 }
 
 func signed(s api.Seconds) string { return fmt.Sprintf("%+.1f s", s.Duration().Seconds()) }

@@ -11,7 +11,7 @@ import (
 )
 
 // Workload draws the summary of a workload's start-ups: their number and durations, the mean by cause as one stacked
-// bar, and the differences that the data supports. The argument "name" must be clean. The summary can come from
+// bar, and the differences between groups of start-ups. The argument "name" must be clean. The summary can come from
 // untrusted records.
 func Workload(name string, s workload.Summary, page terminal.Page) string {
 	var out strings.Builder
@@ -109,7 +109,7 @@ func writeGroups(out *strings.Builder, s workload.Summary, page terminal.Page) {
 		layout.Add(name, fmt.Sprint(d.StartUps), short(d.Mean), short(d.P50), short(d.P90), short(d.Slowest),
 			"±"+short(max(d.MeanError, d.P50Error, d.P90Error, d.SlowestError)))
 	}
-	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {
+	if s.Images.Present != nil && s.Images.Pulled != nil {
 		add("images on the node", s.Images.Present)
 		add("pulled an image", s.Images.Pulled)
 	}

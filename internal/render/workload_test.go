@@ -106,28 +106,60 @@ func TestWorkloadFitsWidth(t *testing.T) {
 	}
 }
 
-// TestRevisionsWithoutSupport requires that the text names no size of a difference that the data does not support.
-func TestRevisionsWithoutSupport(t *testing.T) {
+// TestDifferencesWithoutSupport requires that the text states no difference that the data does not support. The text
+// must still show the groups, and say why.
+func TestDifferencesWithoutSupport(t *testing.T) {
 	for verdict, want := range map[workload.Verdict]string{
-		workload.WithinNoise: "the difference is within the noise of 12 and 12 start-ups.",
-		workload.WithinErrors: "the error bounds of the durations are too large to prove a difference between the 12 " +
-			"and 12",
-		workload.TooFew: "12 and 12 start-ups are too few for a comparison, which needs at least 3",
+		workload.WithinNoise: "the difference is within the noise of %s.",
+		workload.WithinErrors: "the error bounds of the durations are too large to prove a difference between the " +
+			"%s.",
+		workload.TooFew: "%s are too few to prove a difference (%s on average). At least 4 and 4, or 3 and 5 " +
+			"start-ups are necessary.",
 	} {
 		summary := shopSummary()
 		summary.Comparison.Difference = difference(verdict, 8.2)
 		summary.Images.Difference.Verdict = verdict
 		summary.Nodes = nil
 		text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
-		if !strings.Contains(text, "Revisions 41 and 42: "+want) || strings.Contains(text, "8.2 s") ||
-			strings.Contains(text, "the node had all images") {
+		expect := func(who, numbers, means string) {
+			t.Helper()
+			sentence := strings.NewReplacer("%s are", numbers+" are", "of %s", "of "+numbers, "the %s", "the "+numbers,
+				"%s on", means+" on").Replace(want)
+			if !strings.Contains(text, who+": "+sentence) {
+				t.Errorf("%s: no %q in %s", verdict, who+": "+sentence, text)
+			}
+		}
+		expect("Revisions 41 and 42", "12 and 12 start-ups", "14.4 s and 22.6 s")
+		expect("Start-ups with all images on the node, and start-ups with a pull", "18 and 6 start-ups",
+			"9.0 s and 47.0 s")
+		if strings.Contains(text, "8.2 s") || strings.Contains(text, "if the node had all images") ||
+			!strings.Contains(text, "pulled an image 6 47.0 s") {
 			t.Errorf("%s: %s", verdict, text)
 		}
 	}
 	summary := shopSummary()
+	summary.Images.Difference = nil // each revision has start-ups in only one group
+	text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
+	if !strings.Contains(text, "Start-ups with and without a pull cannot be compared, because") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestUnprovenPhases requires that the text names phases that the data does not prove, and says so.
+func TestUnprovenPhases(t *testing.T) {
+	summary := shopSummary()
 	summary.Comparison.Difference = difference(workload.MoreThanNoise, -8.2)
 	text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
 	want := "revision 42 takes 8.2 s less than 41, but the data does not prove in which phase. This is"
+	if !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
+	}
+	summary.Comparison.Difference.Unproven = []workload.Part{
+		{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(-6.1), P: 0.06},
+		{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Seconds: secs(-2), P: 0.06}}
+	text = strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
+	want = "8.2 s less than 41, but the data does not prove in which phase (not proven by phase: -6.1 s pulling " +
+		"(image 310.0 MiB → 742.0 MiB), -2.0 s until ready). This is more"
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}

@@ -10,12 +10,15 @@ import (
 )
 
 const (
-	// MinStartUps is the minimum number of start-ups on each side of a comparison.
+	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs at least 4
+	// start-ups on both sides, or 3 on one side and 5 on the other side: see leastP.
 	MinStartUps = 3
 	// noise is the limit of p. A difference with a smaller p is more than noise.
 	noise = 0.05
 	// minPart is the smallest share of the whole difference that a phase must have to be part of a statement.
 	minPart = 0.05
+	// maxUnproven is the maximum number of phases that are not proven.
+	maxUnproven = 3
 )
 
 // Verdict tells whether the data supports a difference.
@@ -26,7 +29,7 @@ const (
 	MoreThanNoise Verdict = "more_than_noise" // more than noise, and more than the error bounds of the durations
 	WithinNoise   Verdict = "within_noise"
 	WithinErrors  Verdict = "within_errors" // more than noise, but the error bounds of the durations can explain it
-	TooFew        Verdict = "too_few"       // fewer than MinStartUps start-ups on one side
+	TooFew        Verdict = "too_few"       // no durations of so few start-ups can prove a difference
 )
 
 // Difference is the difference between two groups of start-ups, with its parts. If Verdict is not MoreThanNoise, the
@@ -39,7 +42,7 @@ type Difference struct {
 	Error   api.Seconds `json:"error_seconds"`
 	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
 	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
-	// reverse the difference. P and PWithErrors are 0 if the verdict is TooFew.
+	// reverse the difference. P and PWithErrors are 0 if one side has fewer than MinStartUps start-ups.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
@@ -47,6 +50,9 @@ type Difference struct {
 	// the value of Seconds.
 	Parts []Part      `json:"parts"`
 	Other api.Seconds `json:"other_seconds"`
+	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove these
+	// phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
+	Unproven []Part `json:"unproven_parts,omitempty"`
 }
 
 // Part is the contribution of one phase to a difference.
@@ -55,7 +61,8 @@ type Part struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds api.Seconds    `json:"seconds"`
 	Error   api.Seconds    `json:"error_seconds"`
-	P       float64        `json:"p"` // result of the rank test, for the least favorable durations
+	// P is the result of the rank test for the least favorable durations, corrected for the number of phases.
+	P float64 `json:"p"`
 }
 
 // compare compares two groups. The argument "comparisons" is the number of comparisons that belong to the same
@@ -74,7 +81,7 @@ func compare(first, second []*sample, comparisons int) Difference {
 		PWithErrors: t.pWithErrors, Parts: []Part{}, Other: api.Seconds(t.difference),
 	}
 	if d.Verdict == MoreThanNoise {
-		d.Parts = partsOf(first, second, t.difference)
+		d.Parts, d.Unproven = partsOf(first, second, t.difference)
 	}
 	for _, part := range d.Parts {
 		d.Other -= part.Seconds
@@ -115,6 +122,7 @@ func test(first, second []interval, comparisons int) tested {
 	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
 	t.p, t.pWithErrors = corrected(p), corrected(worst)
 	switch {
+	case corrected(leastP(len(first), len(second))) >= noise:
 	case t.p >= noise || sign == 0 || shift != sign:
 		t.verdict = WithinNoise
 	case t.pWithErrors >= noise || sign > 0 && least <= 0 || sign < 0 && most >= 0:
@@ -133,10 +141,41 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 	return values
 }
 
-// partsOf returns the phases that contribute to the difference according to a rank test. Unattributed time is never a
-// part. The candidates are the phases that make up at least minPart of the difference. partsOf corrects each
-// candidate's rank test for the number of candidates (Holm's method).
-func partsOf(first, second []*sample, whole time.Duration) []Part {
+// partsOf returns the phases that contribute to the difference according to a rank test. If no phase contributes,
+// partsOf returns the phases whose means differ most as the result "unproven". Unattributed time is never a part. The
+// candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
+// test for the number of candidates (Holm's method).
+func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []Part) {
+	parts = candidatesOf(first, second, whole)
+	slices.SortFunc(parts, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
+	})
+	supported := 0
+	for i := range parts {
+		parts[i].P = min(parts[i].P*float64(len(parts)-i), 1)
+		if i > 0 {
+			parts[i].P = max(parts[i].P, parts[i-1].P)
+		}
+		if parts[i].P < noise {
+			supported = i + 1
+		}
+	}
+	bySize := func(a, b Part) int {
+		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)),
+			cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
+	}
+	if supported == 0 {
+		slices.SortFunc(parts, bySize)
+		return []Part{}, parts[:min(len(parts), maxUnproven)]
+	}
+	parts = parts[:supported]
+	slices.SortFunc(parts, bySize)
+	return parts, nil
+}
+
+// candidatesOf returns the phases that make up at least minPart of the difference, with uncorrected results of the rank
+// test.
+func candidatesOf(first, second []*sample, whole time.Duration) []Part {
 	before, after := meansByWork(first), meansByWork(second)
 	var keys []work
 	for key := range before {
@@ -161,22 +200,7 @@ func partsOf(first, second []*sample, whole time.Duration) []Part {
 		}
 		candidates = append(candidates, Part{key.phase, key.cause, api.Seconds(difference), api.Seconds(t.err), p})
 	}
-	slices.SortFunc(candidates, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
-	})
-	supported := len(candidates)
-	for i := range candidates {
-		if candidates[i].P *= float64(len(candidates) - i); candidates[i].P >= noise {
-			supported = i
-			break
-		}
-	}
-	parts := candidates[:supported]
-	slices.SortFunc(parts, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)),
-			cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
-	})
-	return parts
+	return candidates
 }
 
 func meansByWork(samples []*sample) map[work]time.Duration {

@@ -24,6 +24,16 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return rankSum(ranks, ties, len(a))
 }
 
+// leastP returns the smallest p of RankTest for two groups of the given sizes, whatever their values. Only
+// two groups that do not overlap have this p: one choice of ranks is as extreme in each direction.
+func leastP(a, b int) float64 {
+	choices := 1.0 // number of choices of min(a, b) ranks
+	for i := 1; i <= min(a, b); i++ {
+		choices *= float64(max(a, b)+i) / float64(i)
+	}
+	return min(2/choices, 1)
+}
+
 // leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends of the
 // intervals that make the difference smallest: the upper ends for the group "lower", and the lower ends for the group
 // "upper". The true durations behind equal values can differ slightly. So p is the larger one of two values: with the

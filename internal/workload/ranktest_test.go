@@ -90,3 +90,50 @@ func TestExactAgainstApproximation(t *testing.T) {
 		t.Errorf("p %v, shift %d; want the exact value %v, 1", p, shift, x)
 	}
 }
+
+// TestLeastP compares leastP with the rank test of groups that do not overlap. 3 and 5, and 4 and 4 start-ups are the
+// smallest groups that can prove a difference. The command explain prints these numbers.
+func TestLeastP(t *testing.T) {
+	for a := 1; a <= 9; a++ {
+		for b := 1; b <= 9; b++ {
+			var lower, upper []time.Duration
+			for i := range a {
+				lower = append(lower, time.Duration(i))
+			}
+			for i := range b {
+				upper = append(upper, time.Duration(100+i))
+			}
+			p, _ := RankTest(lower, upper)
+			if least := leastP(a, b); math.Abs(least-p) > 1e-12 {
+				t.Errorf("%d and %d: least p %v, but the rank test has %v", a, b, least, p)
+			}
+			few := min(a, b) < 3 || a+b < 8
+			if min(a, b) >= MinStartUps && few != (leastP(a, b) >= noise) {
+				t.Errorf("%d and %d: least p %v", a, b, leastP(a, b))
+			}
+		}
+	}
+}
+
+// TestTooFew has groups that do not overlap. With several comparisons, larger groups are too few.
+func TestTooFew(t *testing.T) {
+	group := func(n int, from time.Duration) (list []interval) {
+		for i := range n {
+			at := from + time.Duration(i)
+			list = append(list, interval{at, at, at})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		a, b, comparisons int
+		want              Verdict
+	}{
+		{2, 50, 1, TooFew}, {3, 3, 1, TooFew}, {3, 4, 1, TooFew}, {4, 3, 1, TooFew}, {3, 5, 1, MoreThanNoise},
+		{4, 4, 1, MoreThanNoise}, {4, 4, 2, TooFew}, {4, 5, 2, MoreThanNoise}, {3, 60, 20, MoreThanNoise},
+	} {
+		got := test(group(c.a, 8*time.Second), group(c.b, 80*time.Second), c.comparisons)
+		if got.verdict != c.want || got.p == 0 && c.a >= MinStartUps {
+			t.Errorf("%d and %d, %d comparisons: %+v, want %s", c.a, c.b, c.comparisons, got, c.want)
+		}
+	}
+}

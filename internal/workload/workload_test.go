@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +178,7 @@ func TestRevisions(t *testing.T) {
 		n        int
 		err      float64
 		verdict  Verdict
+		unproven bool // the data proves no phase
 		numbers  map[string]int64
 		compare  []string
 		from, to string
@@ -186,7 +188,8 @@ func TestRevisions(t *testing.T) {
 		"by number": {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1,
 			numbers: map[string]int64{"b": 43, "a": 42}},
 		"as chosen":          {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1, compare: []string{"a", "b"}},
-		"three each":         {n: 3, verdict: WithinNoise, from: "b", to: "a", sign: 1},
+		"four each":          {n: 4, verdict: MoreThanNoise, unproven: true, from: "b", to: "a", sign: 1},
+		"three each":         {n: 3, verdict: TooFew, from: "b", to: "a", sign: 1},
 		"two each":           {n: 2, verdict: TooFew, from: "b", to: "a", sign: 1},
 		"large error bounds": {n: 8, err: 4.5, verdict: WithinErrors, from: "b", to: "a", sign: 1},
 	} {
@@ -199,24 +202,29 @@ func TestRevisions(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 			continue
 		}
-		parts := fmt.Sprintf("%s %s", timeline.PhasePull, timeline.PhaseReadinessProbe)
-		found := ""
-		for i, part := range c.Difference.Parts {
-			if i > 0 {
-				found += " "
-			}
-			found += string(part.Phase)
+		proven, unproven := c.Difference.Parts, c.Difference.Unproven
+		if test.unproven {
+			proven, unproven = unproven, proven
 		}
+		parts := fmt.Sprintf("%s %s", timeline.PhasePull, timeline.PhaseReadinessProbe)
 		if test.verdict != MoreThanNoise {
 			parts = ""
 		}
-		if found != parts {
-			t.Errorf("%s: parts %q, want %q", name, found, parts)
+		if found := phasesOf(proven); found != parts || len(unproven) > 0 {
+			t.Errorf("%s: parts %q, want %q; other parts %v", name, found, parts, unproven)
 		}
 		if r := got.Revisions[0]; r.Name != "a" && test.numbers == nil || r.ImageBytes == 0 || r.Pulled != test.n {
 			t.Errorf("%s: %+v", name, got.Revisions)
 		}
 	}
+}
+
+func phasesOf(parts []Part) string {
+	var phases []string
+	for _, part := range parts {
+		phases = append(phases, string(part.Phase))
+	}
+	return strings.Join(phases, " ")
 }
 
 // TestUnattributedTimeIsNoDifference has the same truth in both revisions: 5 s of pulling and 2 s of unpacking. The
