@@ -121,9 +121,10 @@ func (f *fakeAgent) totals(r *http.Request) api.TotalsRecord {
 	return totals.Record()
 }
 
-// sums counts the exact time, although agents count whole hours.
+// sums counts whole hours, like an agent.
 func (f *fakeAgent) sums(r *http.Request) api.ReportRecord {
 	since, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("since"))
+	since = since.Truncate(time.Hour)
 	sums := tally.NewSums(f.node)
 	for _, record := range f.records {
 		if record.SettledAt.IsZero() || !record.SettledAt.Before(since) {

@@ -112,11 +112,12 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 		return report.Report{}, nil, err
 	}
 	now := a.Now()
-	since := now.Add(-c.past)
-	fleet := report.NewFleet(since, now)
-	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
+	fleet := report.NewFleet(now.Add(-c.past), now)
+	since := fleet.Beginning()
+	ask := func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
 		return sumsOf(ctx, agent, since, now)
-	}, func(answer agents.Answer[api.ReportRecord]) {
+	}
+	_, failed, err := eachAgent(ctx, a, found, ask, func(answer agents.Answer[api.ReportRecord]) {
 		fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
 	})
 	if err != nil {

@@ -52,9 +52,28 @@ func TestReportFormats(t *testing.T) {
 	if !strings.Contains(narrow.stdout, "more: set --rows)") {
 		t.Errorf("rows are missing without a note:\n%s", narrow.stdout)
 	}
-	if recent := atNoon(t, server, "report", "--since", "6m").stdout; !strings.Contains(recent, "9 start-ups (0 "+
-		"failed)") {
-		t.Errorf("the past six minutes:\n%s", recent)
+}
+
+// TestReportStatesItsPeriod requires that the stated period contains all counted start-ups. The sums of agents cover
+// whole hours, and agents without sums must count the same start-ups.
+func TestReportStatesItsPeriod(t *testing.T) {
+	cluster := shop()
+	old := *cluster[0]
+	old.refusal = &api.Problem{Error: "not_found", Reason: "no sums for you"}
+	for name, agents := range map[string][]*fakeAgent{"sums": cluster,
+		"records": append([]*fakeAgent{&old}, cluster[1:]...)} {
+		server := clusterOf(t, agents)
+		for format, want := range map[string]string{
+			"table": "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 failed)",
+			"html":  "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 failed)",
+			"json":  `"since": "2026-03-02T11:00:00`,
+			"yaml":  `since: "2026-03-02T11:00:00`,
+		} {
+			got := atNoon(t, server, "report", "--since", "6m", "-o", format)
+			if !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "18 start-ups (0 failed)") {
+				t.Errorf("%s, %s: no %q in\n%s", name, format, want, got.stdout)
+			}
+		}
 	}
 }
 

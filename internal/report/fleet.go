@@ -13,7 +13,7 @@ import (
 // Fleet adds up the sums of all nodes. The memory of a Fleet grows with the number of nodes and their workloads, but
 // not with the number of start-ups.
 type Fleet struct {
-	since, until time.Time
+	since, until time.Time // as requested
 	factors      *factor.Fleet
 	nodes        map[string]*sum // start-ups of each node
 	workloads    map[string]*sum // start-ups of each workload, by its name
@@ -64,20 +64,22 @@ type imageSum struct {
 	other bool // the pulls belong to several images
 }
 
-// NewFleet returns an empty fleet for a report about the time between since and until.
+// NewFleet returns an empty fleet for a report about the time between since and until. The sums of agents cover whole
+// hours, so the report begins at the full hour that Beginning returns.
 func NewFleet(since, until time.Time) *Fleet {
 	return &Fleet{since: since, until: until, factors: factor.NewFleetOver("this time"), nodes: map[string]*sum{},
 		workloads: map[string]*sum{}, cells: map[cell]*sum{}, images: map[string]*imageSum{}}
 }
+
+// Beginning returns the time at which the report begins: the beginning of the hour that contains the requested time.
+func (f *Fleet) Beginning() time.Time { return f.since.UTC().Truncate(time.Hour) }
 
 // Add adds the sums of a node. The caller must add each node only once.
 func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
 	}
-	// If an agent's clock is ahead, its sums can begin at the next full hour. Such sums are not late.
-	if late := sums.Since.Sub(f.since); late >= time.Hour ||
-		late > 0 && !sums.Since.Equal(sums.Since.UTC().Truncate(time.Hour)) {
+	if sums.Since.After(f.Beginning()) && !f.keptAll(sums.Since.Time) {
 		f.late++
 	}
 	entry(f.nodes, node) // a node without start-ups is part of the fleet
@@ -100,6 +102,12 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 			f.pulls.Add(item.Pulls)
 		}
 	}
+}
+
+// keptAll reports whether sums begin late only because the agent's clock is ahead. Such an agent removes the first hour
+// of the past day a little too early.
+func (f *Fleet) keptAll(begin time.Time) bool {
+	return begin.Equal(begin.UTC().Truncate(time.Hour)) && begin.Sub(f.since) < time.Hour
 }
 
 func entry[K comparable](sums map[K]*sum, key K) *sum {

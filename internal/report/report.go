@@ -21,7 +21,7 @@ const (
 
 // Report is the result for the whole fleet.
 type Report struct {
-	Since      api.Instant `json:"since"`
+	Since      api.Instant `json:"since"` // beginning of the sums; can be earlier than the requested time
 	Until      api.Instant `json:"until"`
 	Summary    string      `json:"summary"` // one sentence for people; its wording can change
 	NodeCount  int         `json:"node_count"`
@@ -104,7 +104,7 @@ type Row struct {
 
 // Report compares the nodes, registries, images and workloads. Each section has at most the given number of rows.
 func (f *Fleet) Report(rows int) Report {
-	r := Report{Since: api.InstantOf(f.since), Until: api.InstantOf(f.until), NodeCount: len(f.nodes),
+	r := Report{Since: api.InstantOf(f.Beginning()), Until: api.InstantOf(f.until), NodeCount: len(f.nodes),
 		StartUps: f.all.startUps, Failures: f.all.failures, InProgress: f.all.inProgress,
 		Seconds: fromSeconds(f.all.seconds), Notes: []string{}}
 	losses := f.losses()

@@ -334,17 +334,3 @@ func BenchmarkFleet(b *testing.B) {
 		}
 	}
 }
-
-// TestBeginningOfSums has agents whose sums begin after the report. If a clock is ahead, the sums can begin at the next
-// full hour.
-func TestBeginningOfSums(t *testing.T) {
-	since := noon.Add(-2 * time.Second)
-	for begin, late := range map[time.Time]int{noon.Add(-time.Hour): 0, noon: 0, noon.Add(time.Minute): 1,
-		noon.Add(time.Hour): 1} {
-		f := NewFleet(since, noon)
-		f.Add("a", api.ReportRecord{Since: api.InstantOf(begin)})
-		if f.late != late {
-			t.Errorf("%s: %d late", begin, f.late)
-		}
-	}
-}
