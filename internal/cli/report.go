@@ -139,14 +139,21 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 
 // sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. The
 // sums are not available if the agent is too old, if the agent keeps no sums, or if the user has no permission to get
-// sums.
+// sums. If the sums or the records are impossible, sumsOf fails.
 func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
 	sums, err := c.Report(ctx, since)
-	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {
+	if err == nil {
+		return sums, impossible("sums", report.Check(sums))
+	}
+	if !unknownToAgent(err) && !forbiddenByAgent(err) {
 		return sums, err
 	}
 	known, node := tally.NewSums(""), ""
+	var check report.RecordCheck
 	for record, err := range c.Pods(ctx, client.Filter{Since: since}) {
+		if err == nil {
+			err = impossible("records", check.Check(record))
+		}
 		if err != nil {
 			return api.ReportRecord{}, err
 		}
@@ -156,6 +163,14 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 	sums = known.Record()
 	sums.Node, sums.At, sums.Since = node, api.InstantOf(now), api.InstantOf(now)
 	return sums, nil
+}
+
+// impossible returns the error of an agent that sent impossible data, or nil if the argument "err" is nil.
+func impossible(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the agent sent impossible %s: %w. Check the version and the log of this agent", what, err)
 }
 
 func (c *reportConfig) text(r report.Report, page terminal.Page) (string, error) {

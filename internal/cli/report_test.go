@@ -2,10 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/report"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -99,7 +103,36 @@ func TestReportOfLimitedAgents(t *testing.T) {
 	server := clusterOf(t, broken)
 	for _, format := range []string{"table", "html", "json", "yaml"} {
 		got := atNoon(t, server, "report", "-o", format)
-		got.must(t, ExitPartial, "the report lacks 1 agent that did not answer: worker-2", "node worker-2")
+		got.must(t, ExitPartial, "the report lacks 1 agent without a valid answer: worker-2", "node worker-2")
+	}
+}
+
+// TestReportOfImpossibleSums has an agent with impossible sums, and an old agent with impossible records. The report
+// must omit both agents and name them.
+func TestReportOfImpossibleSums(t *testing.T) {
+	want := atNoon(t, clusterOf(t, shop()[2:]), "report", "-o", "json")
+	cluster := shop()
+	old := cluster[1]
+	old.refusal = &api.Problem{Error: "not_found", Reason: "no sums for you"}
+	old.records[0].Total = api.Seconds(-time.Hour)
+	server := clusterOf(t, cluster)
+	hostile := agentOn("worker-1", "")
+	hostile.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"node":"worker-1","totals":{"ended":1},"items":[{"kind":"image","image":"web",`+
+			`"pulls":{"pulls":-9223372036854775807}}]}`)
+	})
+	server.Replace(hostile)
+	got := atNoon(t, server, "report", "-o", "json")
+	got.must(t, ExitPartial, "the report lacks 2 agents without a valid answer: worker-1, worker-2", "node worker-1: the "+
+		`agent sent impossible sums: image "web" has pulls -9223372036854775807: must be 0 to 1000000000. Check the`)
+	got.must(t, ExitPartial, "", "node worker-2: the agent sent impossible records: pod ")
+	var report, alone report.Report
+	if err := errors.Join(json.Unmarshal([]byte(got.stdout), &report),
+		json.Unmarshal([]byte(want.stdout), &alone)); err != nil {
+		t.Fatal(err)
+	}
+	if report.Summary != alone.Summary || report.NodeCount != 1 {
+		t.Errorf("got %q, want %q", report.Summary, alone.Summary)
 	}
 }
 

@@ -231,11 +231,24 @@ func AttemptText(container string, attempt int) string {
 	return terminal.Clean(container)
 }
 
-// SecondsText formats a duration in seconds, to the millisecond.
-func SecondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+// maxShown is the longest duration that texts show. Longer durations come from broken or untrusted servers.
+const maxShown = 100 * 365 * 24 * time.Hour
 
-// AccuracyText formats an error bound.
-func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
+// SecondsText formats a duration in seconds, to the millisecond. SecondsText returns "-" for an impossible duration.
+func SecondsText(d time.Duration) string {
+	if d < 0 || d > maxShown {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
+}
+
+// AccuracyText formats an error bound. AccuracyText returns "-" for an impossible error bound.
+func AccuracyText(d time.Duration) string {
+	if text := SecondsText(d); text != "-" {
+		return "±" + text
+	}
+	return "-"
+}
 
 const (
 	kibibyte = 1 << 10

@@ -44,7 +44,7 @@ type Report struct {
 // whose nodes are unknown. The argument "late" is the number of agents that the caller could not query in time.
 func (r *Report) Unanswered(nodes []string, count, late int) {
 	if count > 0 {
-		note := "the report lacks " + plural(count, "agent that did not answer", "agents that did not answer")
+		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid answer"
 		if len(nodes) > 0 {
 			note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
 		}

@@ -282,7 +282,7 @@ func TestManyRows(t *testing.T) {
 		t.Errorf("notes %q", r.Notes)
 	}
 	r.Unanswered([]string{"b", "c"}, 3, 2)
-	if got := strings.Join(r.Notes[1:], "\n"); got != "the report lacks 3 agents that did not answer: b, c\n"+
+	if got := strings.Join(r.Notes[1:], "\n"); got != "the report lacks 3 agents without a valid answer: b, c\n"+
 		"the report lacks 2 agents that were not queried in time: set a longer --timeout" {
 		t.Errorf("notes %q", got)
 	}

@@ -48,7 +48,7 @@ const (
 )
 
 // maxTotal limits the durations that an untrusted server can send, so that bounds do not overflow.
-const maxTotal = 100 * 365 * 24 * time.Hour
+const maxTotal = 10 * 365 * 24 * time.Hour
 
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
 func newSample(record *api.Record) (*sample, bool) {
@@ -75,20 +75,24 @@ func newSample(record *api.Record) (*sample, bool) {
 	return s, true
 }
 
+// The method "add" adds a phase. No phase is longer than the whole start-up, so larger error bounds mean nothing. An
+// untrusted server can send any error bound.
 func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
+	capped := func(d time.Duration) time.Duration { return min(d, s.total.high) }
+	bound = capped(bound)
 	key := work{phase.Phase, phase.Cause}
 	of := s.shares[key]
-	of.length, of.err = of.length+length, of.err+bound
+	of.length, of.err = of.length+length, capped(of.err+bound)
 	if len(phase.MergedWith) == 0 {
-		of.proven, of.provenErr = of.proven+length, of.provenErr+bound
+		of.proven, of.provenErr = of.proven+length, capped(of.provenErr+bound)
 	}
 	s.shares[key] = of
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
-		s.anywhere += length + bound
+		s.anywhere = capped(s.anywhere + length + bound)
 	}
 	for _, other := range phase.MergedWith {
 		if other != phase.Phase {
-			s.possible[other] += length + bound
+			s.possible[other] = capped(s.possible[other] + length + bound)
 		}
 	}
 }

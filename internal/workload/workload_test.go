@@ -295,6 +295,34 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
+// TestHostileErrorBounds has phases with endless error bounds. No sum may overflow.
+func TestHostileErrorBounds(t *testing.T) {
+	var records []api.Record
+	for _, revision := range []string{"a", "b"} {
+		for _, r := range several(8, invented{name: revision, revision: revision, pull: 1, ready: 2}) {
+			for range 3 {
+				r.Phases = append(r.Phases, api.PhaseRecord{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry,
+					Error: 1<<63 - 1, MergedWith: []timeline.Phase{timeline.PhaseUnpack}})
+			}
+			records = append(records, r)
+		}
+	}
+	got := Summarize(records, Options{})
+	for _, phase := range got.Phases {
+		if phase.Error < 0 || phase.Error > seconds(4) {
+			t.Errorf("phase %s has the error bound %s", phase.Phase, phase.Error)
+		}
+	}
+	for _, cause := range got.Causes {
+		if cause.Error < 0 {
+			t.Errorf("cause %s has the error bound %s", cause.Cause, cause.Error)
+		}
+	}
+	if got.StartUps.Measured != 16 {
+		t.Errorf("%+v", got.StartUps)
+	}
+}
+
 func BenchmarkSummarize(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var records []api.Record

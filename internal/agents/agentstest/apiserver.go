@@ -59,6 +59,18 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
+// Replace replaces the pod that has the same namespace and name.
+func (s *APIServer) Replace(pod Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods = slices.Clone(s.pods)
+	for i := range s.pods {
+		if s.pods[i].Namespace == pod.Namespace && s.pods[i].Name == pod.Name {
+			s.pods[i] = pod
+		}
+	}
+}
+
 // SetApps replaces the objects of the API group apps. The keys are NAMESPACE/RESOURCE/NAME.
 func (s *APIServer) SetApps(objects map[string]any) {
 	s.mu.Lock()

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// Limits of the sums of one agent. The limits are far above the values of any real node, and low enough that the sums
+// of many agents cannot overflow.
+const (
+	maxCount       = 1_000_000_000
+	maxPullSeconds = 100_000_000 // in all pulls together
+	maxPullBytes   = 10_000_000_000_000_000
+)
+
+// rounding is the maximum excess of the causes over the total duration of their start-ups.
+const rounding = api.Seconds(time.Second)
+
+// Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent
+// would falsify the comparisons of all nodes.
+func Check(sums api.ReportRecord) error {
+	var c checker
+	if sums.Totals != nil {
+		c.totals(*sums.Totals)
+	}
+	for _, item := range sums.Items {
+		c.item(item)
+	}
+	return c.err
+}
+
+// RecordCheck checks the records of one agent, before the caller adds them up.
+type RecordCheck struct {
+	checker
+	seconds float64
+}
+
+// Check returns an error if a record is impossible, or if the sums of the records so far are too large.
+func (c *RecordCheck) Check(record api.Record) error {
+	of := fmt.Sprintf("pod %.100q", record.Namespace+"/"+record.Name)
+	c.length(of, "total_seconds", record.Total, maxSeconds)
+	if c.seconds += record.Total.Duration().Seconds(); c.seconds > maxSeconds {
+		c.fail("all pods together have total_seconds above %.0f", float64(maxSeconds))
+	}
+	rest := record.Total + rounding
+	for _, phase := range record.Phases {
+		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
+		if rest -= phase.Length; rest < 0 {
+			c.fail("%s has phases that are longer than total_seconds", of)
+			break
+		}
+	}
+	for _, pull := range record.Pulls {
+		var sums api.PullTotals
+		if pull.Pull != nil {
+			sums.Length = *pull.Pull
+		}
+		if pull.Download != nil {
+			sums.Bytes = pull.Download.Bytes
+		}
+		if pull.Unpack != nil {
+			sums.Sized.Unpack = pull.Unpack.Busy
+		}
+		c.pulls(of, sums)
+		c.addPulls(sums)
+	}
+	return c.err
+}
+
+// checker keeps the first error.
+type checker struct {
+	err         error
+	pullSeconds float64 // sum of all pulls of images
+	pullBytes   float64
+}
+
+func (c *checker) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// The method "count" checks a number. The argument "of" names the owner of the number, and the argument "field" is the
+// name of the number in JSON.
+func (c *checker) count(of, field string, n int) {
+	if n < 0 || n > maxCount {
+		c.fail("%s has %s %d: must be 0 to %d", of, field, n, maxCount)
+	}
+}
+
+// The method "length" checks a duration. The argument "most" is the maximum, in seconds.
+func (c *checker) length(of, field string, s api.Seconds, most float64) {
+	if s < 0 || s.Duration().Seconds() > most {
+		c.fail("%s has %s %s: must be 0 to %.0f", of, field, s, most)
+	}
+}
+
+func (c *checker) item(i api.ReportItem) {
+	of := fmt.Sprintf("%.100q", workloadName(i))
+	if i.Kind == api.ReportImage {
+		of = fmt.Sprintf("image %.100q", i.Image)
+		c.addPulls(i.Pulls)
+	}
+	c.count(of, "start_ups", i.StartUps)
+	c.count(of, "failures", i.Failures)
+	c.count(of, "in_progress", i.InProgress)
+	if i.Failures > i.StartUps {
+		c.fail("%s has %d failures of %d start-ups", of, i.Failures, i.StartUps)
+	}
+	c.length(of, "seconds", i.Total, maxSeconds)
+	c.length(of, "unfinished_seconds", i.Unfinished, maxSeconds)
+	if i.Unfinished > i.Total {
+		c.fail("%s has unfinished_seconds %s of %s", of, i.Unfinished, i.Total)
+	}
+	rest := i.Total + rounding
+	for _, cause := range i.Causes {
+		c.length(of, "seconds of a cause", cause.Length, maxSeconds)
+		c.length(of, "unfinished_seconds of a cause", cause.Unfinished, maxSeconds)
+		if cause.Unfinished > cause.Length {
+			c.fail("%s has a cause with unfinished_seconds %s of %s", of, cause.Unfinished, cause.Length)
+		}
+		if rest -= cause.Length; rest < 0 {
+			c.fail("%s has causes that are longer than its seconds %s", of, i.Total)
+			break
+		}
+	}
+	c.pulls(of, i.Pulls)
+}
+
+func (c *checker) totals(t api.TotalsRecord) {
+	const of = "the node"
+	c.count(of, "ended", t.Ended)
+	c.count(of, "started", t.Started)
+	c.count(of, "unreported_milestones", t.Unreported)
+	if t.Started > t.Ended {
+		c.fail("%s has %d started of %d ended start-ups", of, t.Started, t.Ended)
+	}
+	for _, phase := range t.Phases {
+		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
+		c.count(of, "steps of a phase", phase.Steps)
+	}
+	for _, r := range t.Registries {
+		c.pulls(fmt.Sprintf("registry %.100q", r.Registry), api.PullTotals{Pulls: r.Pulls, Length: r.Length,
+			Bytes: r.Bytes, Sized: r.Sized, Failures: r.Failures, InProgress: r.InProgress})
+	}
+}
+
+// The method "pulls" checks the sums of pulls.
+func (c *checker) pulls(of string, p api.PullTotals) {
+	c.count(of, "pulls", p.Pulls)
+	c.count(of, "failures of pulls", p.Failures)
+	c.count(of, "pulls in_progress", p.InProgress)
+	c.count(of, "sized pulls", p.Sized.Pulls)
+	c.length(of, "seconds of pulls", p.Length, maxPullSeconds)
+	c.length(of, "seconds of sized pulls", p.Sized.Length, maxPullSeconds)
+	c.length(of, "unpack_seconds", p.Sized.Unpack, maxPullSeconds)
+	for _, bytes := range []int64{p.Bytes, p.Sized.Bytes} {
+		if bytes < 0 || bytes > maxPullBytes {
+			c.fail("%s has bytes %d: must be 0 to %d", of, bytes, int64(maxPullBytes))
+		}
+	}
+}
+
+// addPulls checks the sums of all images together.
+func (c *checker) addPulls(p api.PullTotals) {
+	c.pullSeconds += p.Length.Duration().Seconds()
+	c.pullBytes += float64(p.Bytes)
+	if c.pullSeconds > maxPullSeconds || c.pullBytes > maxPullBytes {
+		c.fail("all pulls together have more than %d seconds or %d bytes", maxPullSeconds, int64(maxPullBytes))
+	}
+}
