@@ -190,6 +190,9 @@ func (c *explainConfig) setRevisions(value string) error {
 		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions with a comma, for example "+
 			"41,42", value)
 	}
+	if len(c.revisions) == 2 && c.revisions[0] == c.revisions[1] {
+		return fmt.Errorf("invalid revisions %q: must be two different revisions, for example 41,42", value)
+	}
 	return nil
 }
 

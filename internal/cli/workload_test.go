@@ -142,6 +142,7 @@ func TestWorkloadRefusesFlags(t *testing.T) {
 		"deploy/a deploy/b --revision 41":          {ExitUsage, "--revision requires one workload"},
 		"deploy/checkout --revision 41 -w":         {ExitUsage, "--revision and --watch cannot be combined"},
 		"deploy/checkout --revision 41,42,43":      {ExitUsage, "must be one revision, or two revisions"},
+		"deploy/checkout --revision 41,41":         {ExitUsage, "must be two different revisions"},
 		"deploy/checkout --revision 41,":           {ExitUsage, "must be one revision, or two revisions"},
 		"deploy/checkout --revision 41," + oldHash: {ExitFailed, "names revision " + oldHash + " twice"},
 		"deploy/checkout --revision 43": {ExitNotFound, "has the revision 43: use one of these revisions: 42 (" +
@@ -152,6 +153,16 @@ func TestWorkloadRefusesFlags(t *testing.T) {
 		if got.code != want.code || !strings.Contains(got.stderr, want.text) {
 			t.Errorf("%s: exit %d, want %d and %q\n%s", line, got.code, want.code, want.text, got.stderr)
 		}
+	}
+}
+
+// TestSameRevisionTwiceIsUsage requires that the command queries no agent, and that the error does not blame --server.
+func TestSameRevisionTwiceIsUsage(t *testing.T) {
+	got := runs(t, PluginProgram, environment{}, "explain", "deploy/checkout", "-n", "shop", "--revision", "aaa,aaa",
+		"--server", "http://"+agentstest.ClosedAddress(t))
+	got.must(t, ExitUsage, "", `--revision: invalid revisions "aaa,aaa": must be two different revisions`)
+	if strings.Contains(got.stderr, "--server") {
+		t.Errorf("%s", got.stderr)
 	}
 }
 

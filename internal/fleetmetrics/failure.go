@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/podlapse/podlapse/internal/untrusted"
 )
 
 // ErrRefused means that Prometheus requires other credentials. Errors of this package can wrap ErrRefused, so compare
@@ -39,7 +41,7 @@ func (s *Server) withRemedy(err error) error {
 		return fmt.Errorf("query Prometheus at %s: the answer is too large: %w\nQuery a Prometheus with fewer clusters",
 			s.address, err)
 	case errors.As(err, &failed):
-		return s.failed(failed)
+		return s.failed(&v1.Error{Type: failed.Type, Msg: cut(failed.Msg)})
 	case errors.As(err, &certificate):
 		return fmt.Errorf("query Prometheus: %w\nSet the environment variable SSL_CERT_FILE to a file with the "+
 			"certificate authority of the server", err)
@@ -47,6 +49,17 @@ func (s *Server) withRemedy(err error) error {
 	return fmt.Errorf("query Prometheus: %w\nCheck that Prometheus listens at %s. For a Prometheus in the cluster, "+
 		"run kubectl -n NAMESPACE port-forward svc/SERVICE 9090, and use --prometheus=http://127.0.0.1:9090", err,
 		s.address)
+}
+
+// maxText is the maximum length of an error or a warning of Prometheus, in bytes.
+const maxText = 500
+
+// The function "cut" shortens a text of Prometheus to about maxText bytes.
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return untrusted.Text(text, maxText) + "…"
 }
 
 const moreTime = "Set a longer --timeout or a shorter --since"

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/podlapse/podlapse/internal/fleetmetrics/fleetmetricstest"
 	"github.com/podlapse/podlapse/internal/report"
@@ -132,6 +133,32 @@ func TestFailuresNameRemedies(t *testing.T) {
 		if refused := strings.HasPrefix(test.name, "no c") || strings.HasPrefix(test.name, "no p"); err != nil &&
 			errors.Is(err, ErrRefused) != refused {
 			t.Errorf("%s: ErrRefused: %t", test.name, !refused)
+		}
+	}
+}
+
+// TestLongTexts has a server with endless errors and warnings.
+func TestLongTexts(t *testing.T) {
+	endless := strings.Repeat("é", 100_000)
+	for name, answer := range map[string]string{
+		"error": `{"status":"error","errorType":"execution","error":"` + endless + `"}`,
+		"warning": `{"status":"success","warnings":["` + endless + `"],"data":{"resultType":"vector","result":[` +
+			`{"metric":{},"value":[1,"2"]}]}}`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if name == "error" {
+				w.WriteHeader(http.StatusUnprocessableEntity)
+			}
+			fmt.Fprint(w, answer)
+		}))
+		defer server.Close()
+		m, err := read(t, server.URL, "")
+		text := strings.Join(m.Warnings, "")
+		if name == "error" {
+			text = fmt.Sprint(err)
+		}
+		if len(text) > maxText+300 || !strings.Contains(text, "é…") || !utf8.ValidString(text) {
+			t.Errorf("%s: %d bytes: %.700s", name, len(text), text)
 		}
 	}
 }

@@ -253,12 +253,16 @@ func AccuracyText(d time.Duration) string {
 const (
 	kibibyte = 1 << 10
 	mebibyte = 1 << 20
+	gibibyte = 1 << 30
 )
 
 // SizeText formats a number of bytes. SizeText returns "-" if the number is unknown.
 func SizeText(bytes int64) string {
 	if bytes <= 0 {
 		return "-"
+	}
+	if bytes >= gibibyte {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/gibibyte)
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }

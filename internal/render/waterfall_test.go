@@ -113,6 +113,15 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 }
 
+func TestSizeText(t *testing.T) {
+	for bytes, want := range map[int64]string{-1: "-", 0: "-", 1 << 10: "0.0 MiB", 742 << 20: "742.0 MiB",
+		1023 << 20: "1023.0 MiB", 1 << 30: "1.0 GiB", 7 << 29: "3.5 GiB", 1 << 60: "1073741824.0 GiB"} {
+		if got := SizeText(bytes); got != want {
+			t.Errorf("%d: got %q, want %q", bytes, got, want)
+		}
+	}
+}
+
 func TestWaterfallShowsHighPressure(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Phases[0].Pressure = &api.PressureRecord{CPU: 0.49, IO: 0.1}
