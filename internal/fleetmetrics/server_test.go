@@ -82,6 +82,18 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestPodsWithoutOwner checks the name of the workload that contains all pods of a namespace without an owner. In
+// Prometheus, an empty label is an absent label.
+func TestPodsWithoutOwner(t *testing.T) {
+	answers := fleetmetricstest.Fleet(true)
+	answers["workload_lost"] = append(answers["workload_lost"],
+		fleetmetricstest.Of(7, "namespace", "shop", "workload_kind", "Pod"))
+	m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+	if row := m.Workloads["pods without a controller in shop"]; err != nil || row == nil || row.Lost != 7 {
+		t.Errorf("%v, %v", m.Workloads, err)
+	}
+}
+
 // TestFailuresNameRemedies has servers that cannot answer. Each error names a remedy, and no error contains
 // credentials.
 func TestFailuresNameRemedies(t *testing.T) {

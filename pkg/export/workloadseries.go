@@ -75,12 +75,13 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 	}
 }
 
-// labelsOf returns the labels of the pod's workload. A pod without an owner is a workload of its own.
+// labelsOf returns the labels of the pod's workload. All pods of a namespace that have no owner are one workload, with
+// the kind Pod and without a name. Otherwise, many such pods would leave no series for other workloads.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
 		labelValue(t.Owner.Name, maxName)}
 	if t.Owner == (timeline.Owner{}) {
-		w.kind, w.name = "Pod", labelValue(t.Name, maxName)
+		w.kind = "Pod"
 	}
 	latest, named := s.latest[w]
 	if !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {

@@ -28,8 +28,11 @@ func TestWorkloadSeries(t *testing.T) {
 	s.Observe(startUpOf("web", at))
 	s.Observe(startUpOf("web", at))
 	failed := startUpOf("", at)
-	failed.Owner, failed.Name, failed.State = timeline.Owner{}, "job", timeline.StateFailed
-	s.Observe(failed)
+	failed.Owner, failed.State = timeline.Owner{}, timeline.StateFailed
+	for range 30 { // all pods without an owner are one workload
+		failed.Name += "x"
+		s.Observe(failed)
+	}
 	s.Observe(startUpOf("late", at.Add(freeAfter-time.Second)))
 	const startUps, failures = "podlapse_workload_startups_total", "podlapse_workload_startup_failures_total"
 	compare := func(name string, want ...string) {
@@ -50,8 +53,8 @@ func TestWorkloadSeries(t *testing.T) {
 	}
 	compare(startUps, `{namespace="",workload="other",workload_kind=""} 1`,
 		`{namespace="shop",workload="web",workload_kind="Deployment"} 2`)
-	compare(failures, `{namespace="shop",workload="job",workload_kind="Pod"} 1`)
-	// After an hour, the workload "late" gets the series of the idle pod without an owner.
+	compare(failures, `{namespace="shop",workload="",workload_kind="Pod"} 30`)
+	// After an hour, the workload "late" gets the series of the idle pods without an owner.
 	s.Observe(startUpOf("web", at.Add(time.Minute)))
 	s.Observe(startUpOf("late", at.Add(freeAfter)))
 	compare(startUps, `{namespace="",workload="other",workload_kind=""} 1`,
