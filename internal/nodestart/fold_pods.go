@@ -45,7 +45,7 @@ func (f *fold) firstWorkload() *candidate {
 		}
 		switch {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
-			c.ready = knownAs(boundary(t, t.SettledAt).notBefore(f.boot.At), sourcePods)
+			c.ready = knownAs(podReady(t).notBefore(f.boot.At), sourcePods)
 			if c.bound.is && t.ScheduledAt.Before(f.boot.At) {
 				// The pod was on the node before the boot, so the node's own steps delayed the pod.
 				c = candidate{ready: c.ready, again: &PodReady{UID: t.UID, Namespace: t.Namespace, Name: t.Name,
@@ -80,6 +80,18 @@ func (f *fold) firstWorkload() *candidate {
 		return cmp.Or(a.bound.at.Compare(b.bound.at), cmp.Compare(a.name(), b.name()))
 	})
 	return &first
+}
+
+// podReady returns the time when a pod was ready. Other milestones can have the same estimate and a longer interval.
+// An example is the success of the readiness probe. So podReady uses only the evidence of the milestone "ready".
+func podReady(t timeline.Timeline) interval {
+	for _, m := range t.Milestones {
+		if m.Milestone == timeline.MilestoneReady && m.At.Equal(t.SettledAt) && !m.Earliest.IsZero() &&
+			!m.Latest.IsZero() {
+			return interval{m.Earliest, m.Latest, m.At}
+		}
+	}
+	return boundary(t, t.SettledAt)
 }
 
 // boundSinceBoot reports whether a pod was bound to the node after the boot, although the pod was created before the

@@ -313,6 +313,10 @@ func podTimeline(name string, owner timeline.Owner, created float64, ends []floa
 		add(timeline.MilestoneRunning, to, at(end), to)
 		t.Phases = append(t.Phases, timeline.Span{Phase: phases[i], Cause: causeOf(phases[i]), StartAt: from, EndAt: to,
 			Error: time.Second})
+		if i+1 == len(ends) { // the probe has less evidence than the readiness of the pod
+			add(timeline.MilestoneContainerReady, to, from, to)
+			add(timeline.MilestoneReady, to, at(end), to)
+		}
 		from = to
 	}
 	t.Total, t.TotalError = t.SettledAt.Sub(t.CreatedAt), time.Second
