@@ -34,6 +34,13 @@ const (
 
 	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
+
+	// planeWidth is the largest accepted interval of an instant that has a timestamp in whole seconds, and of the
+	// removal of a taint. The agent lists the node object once per second.
+	planeWidth = 1200 * time.Millisecond
+	// totalErrorLimit is the largest accepted error bound of the total time. Both ends of this time have timestamps in
+	// whole seconds.
+	totalErrorLimit = 3 * time.Second
 )
 
 // nodeBoot holds the true instants of the boot.
@@ -43,10 +50,10 @@ type nodeBoot struct {
 
 	records int // number of the node's records that earlier agents printed
 
-	booted, kubelet, registered, ready, network time.Time
-	taint                                       bench.Span // the request that removed the taint
-	pull                                        bench.Span
-	bound, workload                             time.Time
+	booted, launched, kubelet, registered, ready time.Time  // launched: the lab is about to start the kubelet's process
+	taint                                        bench.Span // the request that removed the taint
+	pull                                         bench.Span
+	bound, workload                              time.Time
 }
 
 // nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
@@ -129,13 +136,13 @@ func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	seen := make(chan error, 1)
 	go func() { seen <- n.witness(watching) }()
 	taint := corev1.Taint{Key: startUpTaint, Effect: corev1.TaintEffectNoSchedule}
+	n.launched = time.Now()
 	if err := n.Node.StartKubelet(ctx, taint); err != nil {
 		return err
 	}
 	if err := sleep(ctx, beforeNetwork); err != nil {
 		return err
 	}
-	n.network = time.Now()
 	if err := n.Node.RestoreNetwork(); err != nil {
 		return err
 	}
@@ -198,79 +205,6 @@ func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, e
 			return err
 		})
 	return report, err
-}
-
-// judge compares the phases with the truth.
-func (n *nodeBoot) judge(report agent.NodeStartUp) {
-	n.verdict.Note("%s", report.Verdict)
-	for _, p := range report.Phases {
-		n.verdict.Note("%-22s %-18s %8.3f s ±%.3f s  %s %s %s", p.Phase, p.Step, p.Seconds, p.Error, p.Cause, p.Taint,
-			strings.Join(p.Candidates, " or "))
-	}
-	of := func(names ...string) func(agent.NodePhase) bool {
-		return func(p agent.NodePhase) bool { return slices.Contains(names, p.Phase) }
-	}
-	compare := func(what string, injected, truth, limit time.Duration, match func(agent.NodePhase) bool) {
-		measured, _ := report.Sum(match)
-		n.verdict.Compare(what, injected, truth, measured, slices.ContainsFunc(report.Phases, match), limit)
-	}
-	total, _ := report.TotalLength()
-	n.verdict.Compare("total", 0, n.workload.Sub(n.booted), total, true, planeLimit)
-	compare("machine", beforeRuntime+beforeKubelet, n.kubelet.Sub(n.booted), planeLimit, of("machine"))
-	compare("registration", 0, n.registered.Sub(n.kubelet), planeLimit, of("kubelet_registration"))
-	compare("network plugin with its DaemonSet", beforeNetwork, n.ready.Sub(n.registered), planeLimit,
-		of("network_plugin", "daemonset", "kubelet", "runtime"))
-	compare("pull of the DaemonSet's image", startUpLayer/startUpRate*time.Second, n.pull.Length(), ownLimit,
-		func(p agent.NodePhase) bool { return p.Phase == "daemonset" && p.Cause == "registry" })
-	compare("taint", beforeTaint, n.taint.EndAt.Sub(n.ready), planeLimit, of("taint"))
-	compare("workload", startUpReady, n.workload.Sub(n.bound), planeLimit, of("workload"))
-	unattributed, _ := report.Sum(of("unattributed"))
-	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
-}
-
-// judgeErrors requires that the stated intervals contain the truth. The constant "late" is the longest time until the
-// witness sees a change.
-func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
-	const late = 100 * time.Millisecond
-	inside := func(what string, from, to, earliest, latest time.Time) {
-		n.verdict.Compared++
-		if to.Before(earliest) || from.After(latest) {
-			n.verdict.Problem("%s was between %s and %s, the agent reports between %s and %s", what,
-				from.Format(time.StampMilli), to.Format(time.StampMilli), earliest.Format(time.StampMilli),
-				latest.Format(time.StampMilli))
-		}
-	}
-	truths := map[string]bench.Span{
-		"booted":          {StartAt: n.booted, EndAt: n.booted},
-		"registered":      {StartAt: n.registered.Add(-late), EndAt: n.registered},
-		"kubelet_started": {StartAt: n.kubelet.Add(-late), EndAt: n.kubelet}, // the log has only the Event's time
-		"ready":           {StartAt: n.ready.Add(-5 * late), EndAt: n.ready}, // the kubelet's status update takes time
-		"workload_ready":  {StartAt: n.workload.Add(-time.Second), EndAt: n.workload},
-	}
-	found := 0
-	for _, m := range report.Milestones {
-		truth := truths[m.Milestone]
-		found++
-		inside(m.Milestone, truth.StartAt, truth.EndAt, m.Earliest, m.Latest)
-		if m.Milestone == "kubelet_started" && m.Latest.Sub(n.kubelet).Abs() > ownLimit {
-			n.verdict.Problem("the kubelet started at %s, the agent reports %s", n.kubelet, m.Latest)
-		}
-	}
-	if found != len(truths) {
-		n.verdict.Problem("the agent reports %d milestones, want %d; missing: %v", found, len(truths), report.Missing)
-	}
-	i := slices.IndexFunc(report.Taints, func(t agent.NodeTaint) bool { return t.Key == startUpTaint })
-	if i < 0 {
-		n.verdict.Problem("the agent reports no taint %s", startUpTaint)
-		return
-	}
-	taint := report.Taints[i]
-	inside("the removal of the taint", n.taint.StartAt, n.taint.EndAt, taint.Earliest, taint.Latest)
-	n.verdict.Compare("error bound of the taint's removal", 0, 0, taint.RemovedAt.Sub(taint.Earliest), true,
-		1200*time.Millisecond)
-	if taint.Owner != "Cilium" {
-		n.verdict.Problem("the owner of the taint is %q, want Cilium", taint.Owner)
-	}
 }
 
 // judgeOutputs checks the message about the network, the name of the waiting pod in the verdict, the metrics, the

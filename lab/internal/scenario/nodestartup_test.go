@@ -12,7 +12,7 @@ import (
 // bootReport returns the truth about a boot, and a report that agrees with it.
 func bootReport() (*nodeBoot, agent.NodeStartUp) {
 	n := &nodeBoot{Bench: &bench.Bench{Namespace: "n"}, verdict: &Verdict{}, booted: start(),
-		kubelet:    after(7 * time.Second),
+		launched: after(6980 * time.Millisecond), kubelet: after(7 * time.Second),
 		registered: after(8 * time.Second), ready: after(30 * time.Second), workload: after(40 * time.Second),
 		bound: after(37 * time.Second),
 		taint: bench.Span{StartAt: after(36 * time.Second), EndAt: after(36 * time.Second)},
@@ -22,10 +22,13 @@ func bootReport() (*nodeBoot, agent.NodeStartUp) {
 		{Phase: "network_plugin", Seconds: 1}, {Phase: "daemonset", Cause: "registry", Seconds: 8},
 		{Phase: "network_plugin", Seconds: 13}, {Phase: "taint", Seconds: 6}, {Phase: "workload", Seconds: 3.5},
 	}}
-	for name, at := range map[string]time.Time{"booted": n.booted, "kubelet_started": n.kubelet,
-		"registered": n.registered, "ready": n.ready, "workload_ready": n.workload} {
-		report.Milestones = append(report.Milestones, agent.NodeMilestone{Milestone: name,
-			Earliest: at.Add(-50 * time.Millisecond), Latest: at})
+	for _, m := range []struct {
+		name string
+		at   time.Time
+	}{{"booted", n.booted}, {"kubelet_started", n.kubelet}, {"registered", n.registered}, {"ready", n.ready},
+		{"workload_ready", n.workload}} {
+		report.Milestones = append(report.Milestones, agent.NodeMilestone{Milestone: m.name,
+			Earliest: m.at.Add(-50 * time.Millisecond), Latest: m.at})
 	}
 	report.Taints = []agent.NodeTaint{{Key: startUpTaint, Owner: "Cilium", RemovedAt: n.taint.EndAt,
 		Earliest: n.taint.EndAt.Add(-time.Second), Latest: n.taint.EndAt}}
@@ -33,9 +36,23 @@ func bootReport() (*nodeBoot, agent.NodeStartUp) {
 }
 
 func TestNodeStartUpVerdict(t *testing.T) {
+	rename := func(from, to string) func(*agent.NodeStartUp) {
+		return func(r *agent.NodeStartUp) {
+			for i := range r.Phases {
+				if r.Phases[i].Phase == from {
+					r.Phases[i].Phase = to
+				}
+			}
+		}
+	}
+	widen := func(milestone int, by time.Duration) func(*agent.NodeStartUp) {
+		return func(r *agent.NodeStartUp) {
+			r.Milestones[milestone].Earliest = r.Milestones[milestone].Earliest.Add(-by)
+		}
+	}
 	for name, test := range map[string]struct {
 		spoil func(*agent.NodeStartUp)
-		want  string // part of the expected output; empty if the verdict passes
+		want  string // part of an error; empty if the verdict passes
 	}{
 		"right":             {func(*agent.NodeStartUp) {}, ""},
 		"no taint phase":    {func(r *agent.NodeStartUp) { r.Phases[5].Phase = "awaiting_pod" }, "taint"},
@@ -45,16 +62,28 @@ func TestNodeStartUpVerdict(t *testing.T) {
 			r.Taints[0].Earliest = after(36100 * time.Millisecond)
 			r.Taints[0].Latest = after(37 * time.Second)
 		}, "the removal of the taint was between"},
+		"network blamed on the kubelet": {rename("network_plugin", "kubelet"), "kubelet and runtime, after"},
+		"network blamed on the runtime": {rename("network_plugin", "runtime"), "network plugin with its DaemonSet"},
+		"long registration":             {widen(2, 2*time.Second), "length of the interval of registered"},
+		"long interval of the kubelet":  {widen(1, time.Second), "length of the interval of kubelet_started"},
+		"long interval of the pod":      {widen(4, 2*time.Second), "length of the interval of workload_ready"},
+		"long interval of the taint": {func(r *agent.NodeStartUp) {
+			r.Taints[0].Earliest = after(30 * time.Second)
+		}, "length of the interval of the removal of the taint"},
+		"large error": {func(r *agent.NodeStartUp) { r.TotalError = 3.5 }, "error bound of the total"},
+		"kubelet started before its process": {func(r *agent.NodeStartUp) {
+			r.Milestones[1].Earliest = after(6850 * time.Millisecond)
+			r.Milestones[1].Latest = after(6940 * time.Millisecond)
+		}, "the lab started the kubelet's process at"},
 		"missing milestone": {func(r *agent.NodeStartUp) { r.Milestones = r.Milestones[1:] }, "milestones, want 5"},
 	} {
 		n, report := bootReport()
 		test.spoil(&report)
 		n.judge(report)
 		n.judgeErrors(report)
-		var out strings.Builder
-		n.verdict.Print(&out)
-		if n.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
-			t.Errorf("%s: failed %v\n%s", name, n.verdict.Failed(), out.String())
+		wrong := strings.Join(n.verdict.Wrong(), "\n")
+		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
 		}
 	}
 }
