@@ -13,6 +13,7 @@ import (
 // change, typically by a few milliseconds.
 type Arrival struct {
 	UID               string
+	CreatedAt         time.Time // time of the first event; the watch must be older than the pod
 	AcknowledgedAt    time.Time // time of the kubelet's first status with a start time
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
@@ -53,6 +54,7 @@ func (s *Arrivals) add(pod corev1.Pod, gone bool, arrivedAt time.Time) {
 			*at = arrivedAt
 		}
 	}
+	first(&seen.CreatedAt, true)
 	first(&seen.AcknowledgedAt, pod.Status.StartTime != nil)
 	first(&seen.ContainersReadyAt, holds(pod, corev1.ContainersReady))
 	first(&seen.ReadyAt, holds(pod, corev1.PodReady))

@@ -159,8 +159,10 @@ func meanOf(lengths []time.Duration) time.Duration {
 // workloadReport is the JSON that the command "explain" prints for a workload.
 type workloadReport struct {
 	Items []struct {
-		State string      `json:"state"`
-		Total json.Number `json:"total_seconds"`
+		Name       string      `json:"name"`
+		State      string      `json:"state"`
+		Total      json.Number `json:"total_seconds"`
+		TotalError json.Number `json:"total_error_seconds"`
 	} `json:"items"`
 	Summary struct {
 		StartUps struct {

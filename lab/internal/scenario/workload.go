@@ -13,14 +13,16 @@ import (
 )
 
 // The scenario "workload" starts pods of one Deployment. Five pods pull an image for four seconds. Six pods find the
-// image on the node. One pod is still pulling. The command "explain" must report the correct counts of start-ups and
-// the true means by cause. The command must also report that the pull causes the difference between the start-ups.
+// image on the node. One pod is still pulling. The command "explain" must report the correct counts of start-ups, the
+// true durations and the true means by cause. The command must also report that the pull causes the difference between
+// the start-ups.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6
 		size       = 16 << 20
 		pull       = size / grownRate * time.Second
 	)
+	arrivals, stop := b.Watch(ctx)
 	image := b.Reference("shop")
 	g, err := createGrown(ctx, b, "shop", image, grownReady)
 	if err != nil {
@@ -67,23 +69,21 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	measured, there := s.Images.Difference.part("pull")
 	v.Compare("pulled minus present: pull", pull, meanOf(pulls), measured, there, limit)
+	causes := map[string]json.Number{}
 	for _, cause := range s.Causes {
-		switch cause.Cause {
-		case registryCause:
-			v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), cause.Mean,
-				limit)
-		case "app":
-			v.compareNumber("mean of app", grownReady, grownReady, cause.Mean, limit)
-		}
+		causes[cause.Cause] = cause.Mean
 	}
-	if err := v.comparePercentiles(report); err != nil {
+	v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), causes[registryCause],
+		limit)
+	v.compareNumber("mean of app", grownReady, grownReady, causes["app"], limit)
+	if err := v.judgeDurations(report, func(pod string) bench.Arrival { return arrivals.Of(pod) }); err != nil {
 		return err
 	}
 	if err := v.requireSummary(ctx, b); err != nil {
 		return err
 	}
 	_, err = g.await(ctx, cold+warm+1) // a pull in progress would delay the pulls of the next scenario
-	return err
+	return errors.Join(err, stop())
 }
 
 // requireSummary requires that the text of "explain" states the counts and the difference.
@@ -125,18 +125,32 @@ func (g grown) addSlow(ctx context.Context, from, size int) error {
 		})
 }
 
-// comparePercentiles computes the percentiles from the listed start-ups, with the definition of the nearest rank.
-func (v *Verdict) comparePercentiles(report workloadReport) error {
+// judgeDurations compares the durations of the start-ups and their percentiles with the times at which the scenario's
+// own watch delivered the pods. The percentiles have the definition of the nearest rank.
+func (v *Verdict) judgeDurations(report workloadReport, arrival func(pod string) bench.Arrival) error {
 	var totals []time.Duration
 	for _, item := range report.Items {
 		if item.State != agent.Ready {
 			continue
 		}
 		total, err := agent.Nanoseconds(item.Total)
-		if err != nil {
+		bound, bad := agent.Nanoseconds(item.TotalError)
+		if err := errors.Join(err, bad); err != nil {
 			return err
 		}
-		totals = append(totals, total)
+		seen := arrival(item.Name)
+		if v.Compared++; seen.CreatedAt.IsZero() || seen.ReadyAt.IsZero() {
+			v.Problem("explain lists the ready pod %q, but the scenario has seen no ready pod with this name",
+				item.Name)
+			continue
+		}
+		truth := seen.ReadyAt.Sub(seen.CreatedAt)
+		totals = append(totals, truth)
+		off := (total - truth).Abs()
+		if off > limit || off > bound+watchDelay {
+			v.Problem("pod %s was ready after %s s, but explain reports %s s ±%s s", item.Name, seconds(truth),
+				seconds(total), seconds(bound))
+		}
 	}
 	n := len(totals)
 	if n == 0 {
@@ -150,8 +164,9 @@ func (v *Verdict) comparePercentiles(report workloadReport) error {
 		reported json.Number
 	}{
 		{"p50", totals[(n+1)/2-1], d.P50}, {"p90", totals[(9*n+9)/10-1], d.P90}, {"slowest", totals[n-1], d.Slowest},
+		{"mean", meanOf(totals), d.Mean},
 	} {
-		v.compareNumber(p.what, p.truth, p.truth, p.reported, 0)
+		v.compareNumber(p.what, p.truth, p.truth, p.reported, limit)
 	}
 	return nil
 }
