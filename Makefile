@@ -26,7 +26,8 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The number of pods for each change in the scenario what-if, when `make test` runs it. The default is 20.
+# The number of pods for each change in the scenario what-if, when `make test` runs it. The default is 20. Changes whose
+# pods can start together have at least four pods.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. Make builds each tool once for each version of the tool and of Go, outside the repository.

@@ -10,9 +10,14 @@ func TestWhatIfVerdict(t *testing.T) {
 	const second = time.Second
 	good := whatIfPair{before: whatIfTruth{9 * second, 9 * second}, after: whatIfTruth{3 * second, 3 * second},
 		predicted: true, prediction: whatIfPrediction{2 * second, 4 * second, 5 * second, 7 * second}}
-	missing, wrong := good, good
+	missing, wrong, wide, lessGain, moreGain := good, good, good, good, good
 	missing.predicted = false
 	wrong.after = whatIfTruth{5 * second, 5 * second}
+	wide.prediction = whatIfPrediction{0, 1000 * time.Hour, -1000 * time.Hour, 9 * second}
+	lessGain.prediction.gainLow, lessGain.prediction.gainHigh = 6300*time.Millisecond, 7*second
+	moreGain.prediction.gainLow, moreGain.prediction.gainHigh = 5*second, 5600*time.Millisecond
+	varied := lessGain // the true gain of 6 s is outside the interval only because of the variation
+	varied.prediction.gainLow = 6200 * time.Millisecond
 	for name, test := range map[string]struct {
 		pairs []whatIfPair
 		want  string // part of the problem; empty without a problem
@@ -21,10 +26,14 @@ func TestWhatIfVerdict(t *testing.T) {
 		"one without":           {[]whatIfPair{good, missing}, ""},
 		"most without":          {[]whatIfPair{good, missing, missing}, "1 of 3 pods have a prediction"},
 		"outside the interval":  {[]whatIfPair{good, wrong}, "the prediction was 2.000 to 4.000 s"},
+		"wide interval":         {[]whatIfPair{good, wide}, "want an interval of at most 6.700 s"},
+		"gain of less":          {[]whatIfPair{good, lessGain}, "the predicted gain was 6.300 to 7.000 s"},
+		"gain of more":          {[]whatIfPair{moreGain}, "the change saved 5.667 to 6.273 s of 9.000 s"},
+		"varied gain":           {[]whatIfPair{varied}, ""},
 		"no pod has prediction": {[]whatIfPair{missing}, "0 of 1 pods"},
 	} {
 		v := &Verdict{}
-		v.judgeWhatIf(whatIfCase{name: "image"}, test.pairs)
+		v.judgeWhatIf(whatIfCase{name: "image", wide: widthLimit(30, 0)}, test.pairs)
 		problems := strings.Join(v.Problems, "\n")
 		if (problems != "") != (test.want != "") || !strings.Contains(problems, test.want) {
 			t.Errorf("%s: problems %q, want %q", name, problems, test.want)

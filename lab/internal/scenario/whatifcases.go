@@ -18,12 +18,18 @@ const (
 	whatIfLarge = 9 * whatIfRate
 )
 
+// whatIfPeriod is the period of the readiness probe before the change.
+const whatIfPeriod = 10 * time.Second
+
 // whatIfCase is one change that the scenario makes for real.
 type whatIfCase struct {
 	name      string
 	change    string // the name of the change in the agent's output
 	container string
 	together  int // number of pairs that can start at the same time without disturbing each other
+	// wide returns the largest accepted mean width of the predicted durations. The argument is the mean duration of the
+	// start-ups before the change.
+	wide func(before time.Duration) time.Duration
 	// spec returns the pod of the pair i, with or without the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
 	// The function in the field "during" runs while a pod without the change starts. The field can be nil.
@@ -34,19 +40,29 @@ type whatIfCase struct {
 	setting func(ctx context.Context, b *bench.Bench) error
 }
 
+// widthLimit returns the function "wide" of a case. The limit is a part of the start-up, plus 4 s, plus 1.25 times the
+// period of the pod's probe. The test of package internal/whatif requires the same limit for simulated start-ups.
+func widthLimit(percent int, period time.Duration) func(time.Duration) time.Duration {
+	return func(before time.Duration) time.Duration {
+		return before*time.Duration(percent)/100 + 4*time.Second + period*5/4
+	}
+}
+
 func whatIfCases() []whatIfCase {
+	usual := widthLimit(30, 0)
 	return []whatIfCase{
-		{name: "image", change: "images_on_node", spec: withImage},
-		{name: "readiness", change: "readiness_period", container: mainName, together: 4, spec: withProbe},
-		{name: "config", change: "config_present", container: mainName, together: 4, spec: withConfig,
+		{name: "image", change: "images_on_node", spec: withImage, wide: usual},
+		{name: "readiness", change: "readiness_period", container: mainName, together: 4, spec: withProbe,
+			wide: widthLimit(30, whatIfPeriod)},
+		{name: "config", change: "config_present", container: mainName, together: 4, spec: withConfig, wide: usual,
 			during: func(ctx context.Context, b *bench.Bench, i int) error {
 				if err := sleep(ctx, 8*time.Second); err != nil {
 					return err
 				}
 				return b.CreateConfigMap(ctx, whatIfName("config", i))
 			}},
-		{name: "sidecar", change: "init_as_sidecar", container: initName, spec: asSidecar},
-		{name: "queue", change: "parallel_pulls", spec: behindOther, afterwards: awaitOther,
+		{name: "sidecar", change: "init_as_sidecar", container: initName, spec: asSidecar, wide: usual},
+		{name: "queue", change: "parallel_pulls", spec: behindOther, afterwards: awaitOther, wide: widthLimit(50, 0),
 			setting: func(ctx context.Context, b *bench.Bench) error { return b.Node.PullInParallel(ctx, 4) }},
 	}
 }
@@ -71,7 +87,7 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 // waits for up to one second, so an attempt that starts up to one second too early also passes.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
-	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = 10, 1
+	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = int32(whatIfPeriod/time.Second), 1
 	if changed {
 		main.ReadinessProbe.PeriodSeconds = 1
 	}
