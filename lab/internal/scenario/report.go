@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,8 +33,12 @@ const (
 	configRetry = 75 * time.Second
 )
 
+// reportTolerance is the largest accepted relative difference between a factor and the truth.
+const reportTolerance = 0.25
+
 // fleetReport is the part of the JSON of "report" that the scenario checks.
 type fleetReport struct {
+	NodeCount  int           `json:"node_count"`
 	StartUps   int           `json:"start_ups"`
 	InProgress int           `json:"in_progress"`
 	Causes     reportSection `json:"causes"`
@@ -50,11 +55,12 @@ type reportSection struct {
 }
 
 type reportRow struct {
-	Name    string      `json:"name"`
-	Factor  float64     `json:"factor"`
-	Lost    json.Number `json:"lost_seconds"`
-	Seconds json.Number `json:"seconds"`
-	Most    string      `json:"most"`
+	Name     string      `json:"name"`
+	Factor   float64     `json:"factor"`
+	Lost     json.Number `json:"lost_seconds"`
+	Seconds  json.Number `json:"seconds"`
+	Most     string      `json:"most"`
+	MostLost json.Number `json:"most_lost_seconds"`
 }
 
 func (s reportSection) row(name string) (reportRow, bool) {
@@ -66,8 +72,8 @@ func (s reportSection) row(name string) (reportRow, bool) {
 }
 
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
-// "report" must name each of the three faults, must report the true times of the pulls, and must report the same after
-// a restart of the agent.
+// "report" must name each of the three faults, must report the true times of the pulls and the true factors, and must
+// report the same after a restart of the agent. Then a slow node and an agent that does not answer join the fleet.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	// With a new state directory, the sums contain no start-ups of earlier scenarios.
 	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
@@ -78,6 +84,7 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
+	arrivals, stop := b.Watch(ctx)
 	images, err := startReported(ctx, b)
 	if err != nil {
 		return err
@@ -88,25 +95,11 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.judgeReport(b, before)
-	for name, reference := range images {
-		attempts, err := pulls.Attempts(ctx, reference)
-		if err != nil {
-			return err
-		}
-		row, there := before.Images.row(reference)
-		if len(attempts) != 1 || !there && name == "large" {
-			v.Problem("image %s: %d pulls, in the report: %t", reference, len(attempts), there)
-			continue
-		}
-		if there {
-			// The registry's log has no requests for the second name of the registry.
-			truth := attempts[0].Asked.Length()
-			if truth == 0 {
-				truth = attempts[0].Call.Length()
-			}
-			v.compareNumber("pull of "+name, truth.Round(time.Second), truth, row.Seconds, limit)
-		}
+	truth, err := readReportTruth(ctx, b, pulls, arrivals, images)
+	if err != nil {
+		return err
 	}
+	v.judgeFactors(before, truth)
 	if err := v.requireReportText(ctx, b); err != nil {
 		return err
 	}
@@ -122,7 +115,7 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if v.Compared++; fmt.Sprint(before) != fmt.Sprint(after) {
 		v.Problem("the report differs after a restart of the agent:\n%+v\nbefore:\n%+v", after, before)
 	}
-	return nil
+	return errors.Join(v.judgeSlowNode(ctx, b, arrivals, truth, total), stop())
 }
 
 // startReported starts the workloads one after the other, so that no pull waits for another pull. startReported returns
@@ -197,10 +190,17 @@ func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas in
 }
 
 // awaitReport waits until the report contains all start-ups.
-func awaitReport(ctx context.Context, b *bench.Bench, total int) (found fleetReport, err error) {
+func awaitReport(ctx context.Context, b *bench.Bench, total int) (fleetReport, error) {
+	return awaitReportOf(ctx, b, total, func(ctx context.Context) (string, error) {
+		return askReport(ctx, b, "-o", "json")
+	})
+}
+
+func awaitReportOf(ctx context.Context, b *bench.Bench, total int,
+	ask func(context.Context) (string, error)) (found fleetReport, err error) {
 	err = b.Node.Report.Wait(ctx, "the report to contain all start-ups", time.Minute, 500*time.Millisecond,
 		func(ctx context.Context) error {
-			text, err := askReport(ctx, b, "-o", "json")
+			text, err := ask(ctx)
 			if err != nil {
 				return err
 			}

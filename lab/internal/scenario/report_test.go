@@ -1,0 +1,100 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// exampleReport returns the truth about the workloads of the scenario, and the numbers that a run of the scenario
+// reported for it.
+func exampleReport() (reportTruth, fleetReport) {
+	const ms = time.Millisecond
+	t := reportTruth{"n", map[string]string{}, map[string]time.Duration{}, map[string][]time.Duration{
+		"plain": {2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms}, "broken": {16700 * ms}}}
+	add := func(name string, pull time.Duration) {
+		t.images[name], t.pulls[name] = "r/"+name, pull
+		t.startUps[name] = []time.Duration{pull + 1750*ms}
+	}
+	for i := range reportNear {
+		add(fmt.Sprintf("near-%d", i), 550*ms)
+	}
+	add("large", 6050*ms)
+	r := fleetReport{NodeCount: 2, StartUps: 24,
+		Notes: []string{"the report lacks 1 agent that did not answer: " + silentNode}}
+	seconds := func(s float64) json.Number { return json.Number(fmt.Sprint(s)) }
+	r.Registries.Items = []reportRow{{Name: node.OtherRegistry, Factor: 9.7}}
+	for i := range reportFar {
+		name := fmt.Sprintf("far-%d", i)
+		add(name, 8050*ms)
+		r.Images.Items = append(r.Images.Items, reportRow{Name: "r/" + name, Factor: 2.4, Seconds: seconds(8.05)})
+		r.Workloads.Items = append(r.Workloads.Items, reportRow{Name: "deployment n/" + name, Factor: 2.7})
+	}
+	r.Images.Items = append(r.Images.Items, reportRow{Name: "r/large", Factor: 1.7, Seconds: seconds(6.155)})
+	r.Nodes.Items = []reportRow{{Name: slowNode, Factor: 3.5, Lost: seconds(12.6), Most: "network",
+		MostLost: seconds(12.6)}}
+	return t, r
+}
+
+func TestReportFactors(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*fleetReport)
+		want  string // part of an error; empty if the verdict passes
+	}{
+		"right":              {func(*fleetReport) {}, ""},
+		"registry too slow":  {func(r *fleetReport) { r.Registries.Items[0].Factor = 13 }, "factor is 13.00, want 9."},
+		"registry too fast":  {func(r *fleetReport) { r.Registries.Items[0].Factor = 3 }, "factor is 3.00, want 9."},
+		"no registry":        {func(r *fleetReport) { r.Registries.Items = nil }, "the report has no row, want"},
+		"wrong large image":  {func(r *fleetReport) { r.Images.Items[reportFar].Factor = 12 }, "image of large"},
+		"wrong slow image":   {func(r *fleetReport) { r.Images.Items[1].Factor = 1.2 }, "image of far-1"},
+		"wrong workload":     {func(r *fleetReport) { r.Workloads.Items[2].Factor = 5 }, "workload far-2"},
+		"no workload":        {func(r *fleetReport) { r.Workloads.Items[0].Name = "x" }, "workload far-0"},
+		"wrong time of pull": {func(r *fleetReport) { r.Images.Items[0].Seconds = "4" }, "pull of far-0"},
+	} {
+		truth, report := exampleReport()
+		test.spoil(&report)
+		v := &Verdict{}
+		v.judgeFactors(report, truth)
+		wrong := strings.Join(v.Wrong(), "\n")
+		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}
+
+func TestReportNodes(t *testing.T) {
+	row := func(change func(*reportRow)) func(*fleetReport) {
+		return func(r *fleetReport) { change(&r.Nodes.Items[0]) }
+	}
+	for name, test := range map[string]struct {
+		spoil func(*fleetReport)
+		want  string // part of an error; empty if the verdict passes
+	}{
+		"right":          {func(*fleetReport) {}, ""},
+		"wrong factor":   {row(func(r *reportRow) { r.Factor = 1.5 }), "the factor is 1.50"},
+		"wrong node":     {row(func(r *reportRow) { r.Name = "node-1" }), "the slow node is " + slowNode},
+		"wrong work":     {row(func(r *reportRow) { r.Most = "volumes" }), "the slow node is " + slowNode},
+		"too much lost":  {row(func(r *reportRow) { r.Lost = "17" }), "lost by node"},
+		"too little":     {row(func(r *reportRow) { r.MostLost = "1" }), "lost in the network of node"},
+		"two slow nodes": {func(r *fleetReport) { r.Nodes.Items = append(r.Nodes.Items, reportRow{}) }, "slow node"},
+		"no note":        {func(r *fleetReport) { r.Notes = nil }, "want the note"},
+		"one node":       {func(r *fleetReport) { r.NodeCount = 1 }, "24 start-ups of 1 nodes"},
+		"wrong start-ups": {func(r *fleetReport) { r.StartUps = 18 },
+			"the report contains 18 start-ups of 2 nodes"},
+	} {
+		truth, report := exampleReport()
+		test.spoil(&report)
+		v := &Verdict{}
+		slow := []time.Duration{3 * time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second,
+			3 * time.Second}
+		v.judgeNodes(report, 24, slow, truth.work())
+		wrong := strings.Join(v.Wrong(), "\n")
+		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/podproxy"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// The second node of the scenario "report" consists of objects and a synthetic runtime. Its network needs slowNetwork
+// for each pod. On the third node, no process listens on the agent's address.
+const (
+	slowNode    = "node-2"
+	slowPods    = 6
+	slowNetwork = 2500 * time.Millisecond
+	slowVolumes = 300 * time.Millisecond // about as long as on a real node
+	silentNode  = "node-3"
+	silentAgent = 7 // number of an extra agent that does not run
+
+	exitPartial = 6 // exit code of the agent's commands if an agent did not answer
+)
+
+// judgeSlowNode starts pods on a node with a slow network, and then requests the report of three agents. The agent of
+// the third node does not answer.
+func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, t reportTruth,
+	total int) (err error) {
+	runtime := synthetic.NewContainerd()
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	leave, err := synthetic.Join(ctx, b.Kube, slowNode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	if err := b.Node.StartExtraAgents(ctx, slowNode, 1); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Node.StopExtraAgents()) }()
+	slow, err := startSlow(ctx, b, runtime, arrivals)
+	if err != nil {
+		return err
+	}
+	proxy, err := podproxy.Start(ctx, podproxy.Agent{Node: layout.NodeName, Server: b.Agent.Server},
+		podproxy.Agent{Node: slowNode, Server: b.Node.Extra(0).Server},
+		podproxy.Agent{Node: silentNode, Server: b.Node.Extra(silentAgent).Server})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.Close()) }()
+	kubeconfig := b.Node.In("report-kubeconfig")
+	if err := proxy.WriteKubeconfig(kubeconfig); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(kubeconfig)) }()
+	ask := func(ctx context.Context, arguments ...string) (string, error) {
+		return askPartial(ctx, b, append([]string{"report", "--kubeconfig", kubeconfig}, arguments...)...)
+	}
+	report, err := awaitReportOf(ctx, b, total+slowPods, func(ctx context.Context) (string, error) {
+		return ask(ctx, "-o", "json")
+	})
+	if err != nil {
+		return err
+	}
+	v.judgeNodes(report, total+slowPods, slow, t.work())
+	text, err := ask(ctx)
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"node " + slowNode + ": ", "most in network", "did not answer: " + silentNode} {
+		if v.Compared++; !strings.Contains(text, want) {
+			v.Problem("the text of report does not contain %q:\n%s", want, text)
+		}
+	}
+	v.Note("report of three nodes:\n%s", text)
+	return nil
+}
+
+// startSlow starts the pods of the slow node, and returns the durations of their start-ups.
+func startSlow(ctx context.Context, b *bench.Bench, runtime *synthetic.Runtime,
+	arrivals *bench.Arrivals) ([]time.Duration, error) {
+	image := "images.invalid/" + b.Namespace + "/slow:1"
+	runtime.AddImage(image)
+	pace := synthetic.Usual()
+	pace.Volumes, pace.Network = slowVolumes, slowNetwork
+	kubelet := synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: slowNode, Pace: pace}
+	starts, starting := errgroup.WithContext(ctx)
+	for i := range slowPods {
+		starts.Go(func() error {
+			_, err := kubelet.Start(starting, b.Namespace, slowName(i), []string{image}, false)
+			return err
+		})
+	}
+	if err := starts.Wait(); err != nil {
+		return nil, err
+	}
+	lengths := make([]time.Duration, slowPods)
+	err := b.Node.Report.Wait(ctx, "the watch to deliver the pods of the slow node", startLimit, 20*time.Millisecond,
+		func(context.Context) error {
+			for i := range lengths {
+				seen := arrivals.Of(slowName(i))
+				if seen.ReadyAt.IsZero() {
+					return fmt.Errorf("pod %s is not ready", slowName(i))
+				}
+				lengths[i] = seen.ReadyAt.Sub(seen.CreatedAt)
+			}
+			return nil
+		})
+	return lengths, err
+}
+
+func slowName(i int) string { return fmt.Sprintf("slow-%d", i) }
+
+// askPartial runs a command of the agent's program, and returns its output. The exit code must show that an agent did
+// not answer.
+func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
+	var exited *exec.ExitError
+	command := strings.Join(arguments, " ")
+	switch {
+	case err == nil:
+		return "", fmt.Errorf("run %s: exit code 0, want %d", command, exitPartial)
+	case !errors.As(err, &exited):
+		return "", fmt.Errorf("run %s: %w", command, err)
+	case exited.ExitCode() != exitPartial:
+		return "", fmt.Errorf("run %s: %w, want exit code %d: %s", command, err, exitPartial, exited.Stderr)
+	}
+	return string(output), nil
+}
+
+// judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
+// report names the agent that did not answer. The arguments "slow" and "work" contain the true durations of the slow
+// node's start-ups, and the true time per start-up that the other node needs for its own work.
+func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
+	v.Compared += 4
+	if r.NodeCount != 2 || r.StartUps != total {
+		v.Problem("the report contains %d start-ups of %d nodes, want %d of 2", r.StartUps, r.NodeCount, total)
+	}
+	if want := "the report lacks 1 agent that did not answer: " + silentNode; !slices.Contains(r.Notes, want) {
+		v.Problem("the notes of the report are %q, want the note %q", r.Notes, want)
+	}
+	row, there := r.Nodes.row(slowNode)
+	if len(r.Nodes.Items) != 1 || row.Most != "network" {
+		v.Problem("the slow node is %s, because of its network, but the report contains %+v", slowNode, r.Nodes)
+	}
+	observed := meanOf(slow)
+	v.compareFactor("node "+slowNode, observed.Seconds()/work.Seconds(), row, there)
+	within := func(what string, truth time.Duration, row reportRow) {
+		v.requireBetween(what, truth-truth/4, truth+truth/4, row)
+	}
+	count := time.Duration(len(slow))
+	within("lost by node "+slowNode, count*(observed-work), row)
+	row.Lost = row.MostLost
+	within("lost in the network of node "+slowNode, count*min(slowNetwork, observed-work), row)
+}
