@@ -18,7 +18,7 @@ func WhatIf(predictions []api.WhatIfRecord, total api.Seconds, page terminal.Pag
 	var lines []string
 	for _, p := range predictions[:min(len(predictions), maxWhatIf)] {
 		lines = append(lines, fmt.Sprintf("%s: %s, %s", p.Text,
-			gainText(p.TotalLeast, p.TotalMost, p.GainLeast, p.GainMost, total), p.Assumption))
+			gainText(p, total), p.Assumption))
 	}
 	return whatIfText(lines, page)
 }
@@ -28,23 +28,31 @@ func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
 	var lines []string
 	for _, m := range means[:min(len(means), maxWhatIf)] {
 		lines = append(lines, fmt.Sprintf("%s: on average %s in %d of %s, %s", m.Text,
-			gainText(m.TotalLeast, m.TotalMost, m.GainLeast, m.GainMost, m.Total), m.StartUps,
+			gainText(api.WhatIfRecord{TotalLeast: m.TotalLeast, TotalMost: m.TotalMost, Gain: m.Gain,
+				GainLeast: m.GainLeast, GainMost: m.GainMost}, m.Total), m.StartUps,
 			number(m.Of, "start-up"), m.Assumption))
 	}
 	return whatIfText(lines, page)
 }
 
-// gainText describes the new duration as an interval. If the old duration lies in this interval, gainText describes
-// the saved time instead. The interval of the saved time is narrower, because it does not contain the variation of the
-// unchanged steps.
-func gainText(least, most, gainLeast, gainMost, total api.Seconds) string {
-	switch {
-	case gainLeast <= 0:
-		return "up to " + short(gainMost) + " earlier"
-	case most >= total:
-		return fmt.Sprintf("%.1f to %s earlier", gainLeast.Duration().Seconds(), short(gainMost))
+// gainText describes the new duration, as an estimate and an interval. If the old duration lies in this interval,
+// gainText describes the saved time instead. The interval of the saved time is narrower, because it does not contain the
+// variation of the unchanged steps. Records of earlier agents have no estimate.
+func gainText(p api.WhatIfRecord, total api.Seconds) string {
+	within := func(estimate, least, most api.Seconds, what string) string {
+		interval := fmt.Sprintf("%.1f to %s", least.Duration().Seconds(), short(most))
+		if p.Gain <= 0 {
+			return interval + " " + what
+		}
+		return fmt.Sprintf("about %s %s (%s)", short(estimate), what, interval)
 	}
-	return fmt.Sprintf("%.1f to %s instead of %s", least.Duration().Seconds(), short(most), short(total))
+	switch {
+	case p.GainLeast <= 0:
+		return "up to " + short(p.GainMost) + " earlier"
+	case p.TotalMost >= total:
+		return within(p.Gain, p.GainLeast, p.GainMost, "earlier")
+	}
+	return within(total-p.Gain, p.TotalLeast, p.TotalMost, "instead of "+short(total))
 }
 
 func whatIfText(lines []string, page terminal.Page) string {

@@ -22,6 +22,7 @@ type Mean struct {
 	Total      api.Seconds `json:"total_seconds"`
 	TotalLeast api.Seconds `json:"total_least_seconds"`
 	TotalMost  api.Seconds `json:"total_most_seconds"`
+	Gain       api.Seconds `json:"gain_seconds,omitempty"` // absent if chance decides whether the change saves time
 	GainLeast  api.Seconds `json:"gain_least_seconds"`
 	GainMost   api.Seconds `json:"gain_most_seconds"`
 }
@@ -83,9 +84,9 @@ func unique(records []api.Record) []*api.Record {
 // total adds up the predictions of one change. Durations are at most maxLength, so their sum in float64 has an error
 // of far less than a microsecond for each start-up.
 type total struct {
-	n                                int
-	total, low, high, gainLow, gains float64
-	texts                            map[[2]string]int // the number of predictions for each text and assumption
+	n                                      int
+	total, low, high, gain, gainLow, gains float64
+	texts                                  map[[2]string]int // the number of predictions for each text and assumption
 }
 
 func (t *total) add(record *api.Record, p api.WhatIfRecord) {
@@ -93,6 +94,7 @@ func (t *total) add(record *api.Record, p api.WhatIfRecord) {
 	t.total += record.Total.Duration().Seconds()
 	t.low += p.TotalLeast.Duration().Seconds()
 	t.high += p.TotalMost.Duration().Seconds()
+	t.gain += p.Gain.Duration().Seconds()
 	t.gainLow += p.GainLeast.Duration().Seconds()
 	t.gains += p.GainMost.Duration().Seconds()
 	t.texts[[2]string{p.Text, p.Assumption}]++
@@ -111,5 +113,5 @@ func (t *total) mean() Mean {
 		}
 	}
 	return Mean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total), TotalLeast: of(t.low),
-		TotalMost: of(t.high), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
+		TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
 }

@@ -25,6 +25,7 @@ func TestMeans(t *testing.T) {
 	want := Mean{Change: api.WhatIfImages, Text: "with the image on the node",
 		Assumption: "if the pull policy is not Always", StartUps: 2, Of: 3, Total: api.Seconds(17 * time.Second),
 		// the means of 12 and 22 s, of 10 - 0.6 and 20 - 0.6 s, and of 10 + 0.5 and 20 + 0.5 s
+		Gain:      api.Seconds(15 * time.Second),
 		GainLeast: api.Seconds(14400 * time.Millisecond), GainMost: api.Seconds(15500 * time.Millisecond),
 		TotalLeast: api.Seconds(1350 * time.Millisecond), TotalMost: api.Seconds(2860 * time.Millisecond),
 	}

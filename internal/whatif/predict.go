@@ -36,7 +36,7 @@ func Predict(record api.Record) []api.WhatIfRecord {
 		predictions = append(predictions, api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
-			GainLeast: api.Seconds(gain.low), GainMost: api.Seconds(gain.high),
+			Gain: api.Seconds(c.estimate(gain)), GainLeast: api.Seconds(gain.low), GainMost: api.Seconds(gain.high),
 		})
 	}
 	slices.SortStableFunc(predictions, func(a, b api.WhatIfRecord) int {
@@ -52,6 +52,21 @@ func helps(c change, gain interval) bool {
 		return gain.middle() >= gainLeast
 	}
 	return gain.low >= gainLeast && gain.low >= c.unsure
+}
+
+// estimate returns the length of the steps that a change removes, limited to the interval of the gain. The result is 0
+// if chance decides whether the change saves time.
+func (c change) estimate(gain interval) (sum time.Duration) {
+	if c.upTo {
+		return 0
+	}
+	for _, saved := range c.saved {
+		sum += saved.middle()
+	}
+	for _, saved := range c.restarts {
+		sum += saved.middle()
+	}
+	return min(max(sum, gain.low), gain.high)
 }
 
 // kept returns the minimum total time of the steps that a change does not shorten. The kubelet does the steps one after

@@ -19,6 +19,7 @@ import (
 func TestPredictionsContainTheTruth(t *testing.T) {
 	predicted := map[api.WhatIf]int{}
 	width, widest := map[api.WhatIf]time.Duration{}, map[api.WhatIf]time.Duration{}
+	estimated, gained := map[api.WhatIf]time.Duration{}, map[api.WhatIf]time.Duration{}
 	for seed := range uint64(20_000) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		pod := randomPod(random)
@@ -35,8 +36,16 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 			predicted[p.Change]++
 			width[p.Change] += p.TotalMost.Duration() - p.TotalLeast.Duration()
 			widest[p.Change] += widthLimit(record, p.Change)
+			estimated[p.Change] += p.Gain.Duration()
+			if p.Gain != 0 && (p.Gain < p.GainLeast || p.Gain > p.GainMost) {
+				t.Errorf("seed %d: %s gains %s s, not between %s and %s s", seed, p.Change, p.Gain, p.GainLeast,
+					p.GainMost)
+			}
 			for trial := range 3 {
 				same := simulate(after, random, false, trial == 1)
+				if trial < 2 { // with and without a shared download rate
+					gained[p.Change] += (before.total - same.total) / 2
+				}
 				check(t, seed, p, "total", p.TotalLeast, p.TotalMost, same.total)
 				check(t, seed, p, "gain", p.GainLeast, p.GainMost, before.total-same.total)
 				check(t, seed, p, "varied total", p.TotalLeast, p.TotalMost,
@@ -60,6 +69,12 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 		}
 		if mean > most {
 			t.Errorf("%s: the mean width is %s, want at most %s", change, mean, most)
+		}
+		byChance := change == api.WhatIfReadiness || change == api.WhatIfStartup
+		if off := estimated[change] - gained[change]; !byChance && off.Abs() > gained[change]/20 ||
+			byChance && estimated[change] != 0 {
+			t.Errorf("%s: the estimates of the gain exceed the gain by %s in total; the gain is %s", change, off,
+				gained[change])
 		}
 	}
 }

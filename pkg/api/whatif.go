@@ -26,6 +26,9 @@ type WhatIfRecord struct {
 	// TotalLeast and TotalMost are the ends of the interval of the start-up's duration after the change.
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
+	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the interval
+	// of GainLeast and GainMost. Gain is absent if chance decides whether the change saves time.
+	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast and GainMost are the ends of the interval of the saved time. GainLeast is negative if the start-up can
 	// also take longer, for example because a probe happens at another moment.
 	GainLeast Seconds `json:"gain_least_seconds"`

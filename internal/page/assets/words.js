@@ -50,12 +50,13 @@ export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' +
 // milestoneText counts attempts from 1, but records count from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
-// gainText describes the predicted effect of a change: the new length, or the saved time if the lengths can be equal.
+// gainText describes the effect of a change: the new length, or the saved time if the lengths can be equal.
 export function gainText(change, total) {
-  const range = (least, most) => least.toFixed(1) + ' to ' + most.toFixed(1) + ' s';
-  if (change.gain_least_seconds <= 0) return 'up to ' + change.gain_most_seconds.toFixed(1) + ' s earlier';
-  if (change.total_most_seconds >= total) return range(change.gain_least_seconds, change.gain_most_seconds) + ' earlier';
-  return range(change.total_least_seconds, change.total_most_seconds) + ' instead of ' + total.toFixed(1) + ' s';
+  const text = (s) => s.toFixed(1) + ' s', range = (least, most) => ' (' + least.toFixed(1) + ' to ' + text(most) + ')';
+  const gain = change.gain_seconds, least = change.gain_least_seconds, most = change.gain_most_seconds;
+  if (least <= 0) return 'up to ' + text(most) + ' earlier';
+  if (change.total_most_seconds >= total) return 'about ' + text(gain) + ' earlier' + range(least, most);
+  return 'about ' + text(total - gain) + ' instead of ' + text(total) + range(change.total_least_seconds, change.total_most_seconds);
 }
 
 const states = {

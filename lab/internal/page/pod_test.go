@@ -121,12 +121,13 @@ func TestWhatWouldHelp(t *testing.T) {
 		Assumption string  `json:"assumption"`
 		Least      float64 `json:"total_least_seconds"`
 		Most       float64 `json:"total_most_seconds"`
+		Gain       float64 `json:"gain_seconds"`
 	}
 	want := ask[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((answer) => answer.json())
 		.then((record) => record.what_if)`)
 	shown := ask[[]string](t, tab, lines)
-	if len(want) != 1 || len(shown) != 1 || shown[0] != fmt.Sprintf("%s: %.1f to %.1f s instead of 12.0 s, %s",
-		want[0].Text, want[0].Least, want[0].Most, want[0].Assumption) {
+	if len(want) != 1 || len(shown) != 1 || shown[0] != fmt.Sprintf("%s: about %.1f s instead of 12.0 s "+
+		"(%.1f to %.1f s), %s", want[0].Text, 12-want[0].Gain, want[0].Least, want[0].Most, want[0].Assumption) {
 		t.Errorf("the page shows %q, the API has %+v", shown, want)
 	}
 	follow(t, tab, ".back")
@@ -145,11 +146,11 @@ func TestGainText(t *testing.T) {
 	got := ask[[]string](t, tab, `(async () => {
 		const { PodView } = `+module("podview.js")+`, usual = window.fetch;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
-		const change = (text, least, most, gainLeast, gainMost) => ({ text, assumption: 'if A',
-			total_least_seconds: least, total_most_seconds: most,
+		const change = (text, least, most, gainLeast, gainMost, gain) => ({ text, assumption: 'if A',
+			total_least_seconds: least, total_most_seconds: most, gain_seconds: gain,
 			gain_least_seconds: gainLeast, gain_most_seconds: gainMost });
-		const what_if = [change('with the image on the node', 8, 10.46, 36, 39),
-			change('with 2 pulls at a time', 44, 48, 1.1, 3), change('with a period of 1 s', 0, 0, -1, 9),
+		const what_if = [change('with the image on the node', 8, 10.46, 36, 39, 37.8),
+			change('with 2 pulls at a time', 44, 48, 1.1, 3, 2), change('with a period of 1 s', 0, 0, -1, 9),
 			change('with a fourth change', 1, 2, 3, 4)];
 		window.fetch = async () => Response.json({ ...record, total_seconds: 47, what_if });
 		const view = new PodView({ listen() {} }, () => '');
@@ -158,8 +159,9 @@ func TestGainText(t *testing.T) {
 		while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
 		window.fetch = usual;
 		return [...view.root.querySelectorAll('.section:not([hidden]) .gaps li')].map((li) => li.innerText); })()`)
-	want := []string{"with the image on the node: 8.0 to 10.5 s instead of 47.0 s, if A",
-		"with 2 pulls at a time: 1.1 to 3.0 s earlier, if A", "with a period of 1 s: up to 9.0 s earlier, if A"}
+	want := []string{"with the image on the node: about 9.2 s instead of 47.0 s (8.0 to 10.5 s), if A",
+		"with 2 pulls at a time: about 2.0 s earlier (1.1 to 3.0 s), if A",
+		"with a period of 1 s: up to 9.0 s earlier, if A"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

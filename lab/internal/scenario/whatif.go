@@ -70,8 +70,9 @@ type whatIfTruth struct{ low, high time.Duration }
 // watchDelay is the longest time from a change of a pod to its arrival in the scenario's watch.
 const watchDelay = 100 * time.Millisecond
 
-// whatIfPrediction contains the intervals of one prediction.
-type whatIfPrediction struct{ totalLow, totalHigh, gainLow, gainHigh time.Duration }
+// whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. The estimate is 0 if chance
+// decides whether the change saves time.
+type whatIfPrediction struct{ totalLow, totalHigh, gain, gainLow, gainHigh time.Duration }
 
 // whatIfRun starts the pods of one case.
 type whatIfRun struct {
@@ -176,6 +177,7 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 			Container  string      `json:"container"`
 			TotalLeast json.Number `json:"total_least_seconds"`
 			TotalMost  json.Number `json:"total_most_seconds"`
+			Gain       json.Number `json:"gain_seconds"`
 			GainLeast  json.Number `json:"gain_least_seconds"`
 			GainMost   json.Number `json:"gain_most_seconds"`
 		} `json:"what_if"`
@@ -192,6 +194,10 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 			length, bad := agent.Nanoseconds(value)
 			*target, err = length, errors.Join(err, bad)
 		}
+		if w.Gain != "" {
+			length, bad := agent.Nanoseconds(w.Gain)
+			p.gain, err = length, errors.Join(err, bad)
+		}
 		return p, err == nil, err
 	}
 	return p, false, nil
@@ -204,7 +210,7 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	if v.Compared++; 2*len(predicted) < len(pairs) {
 		v.Problem("%s: %d of %d pods have a prediction, want at least half", c.name, len(predicted), len(pairs))
 	}
-	var before, after, low, high time.Duration
+	var before, after, low, high, gain time.Duration
 	for _, p := range predicted {
 		v.Compared += 2
 		if p.after.high < p.prediction.totalLow || p.after.low > p.prediction.totalHigh {
@@ -219,15 +225,21 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		}
 		n := time.Duration(len(predicted))
 		before, after = before+p.before.high/n, after+p.after.high/n
-		low, high = low+p.prediction.totalLow/n, high+p.prediction.totalHigh/n
+		low, high, gain = low+p.prediction.totalLow/n, high+p.prediction.totalHigh/n, gain+p.prediction.gain/n
+	}
+	v.Compared++
+	if off := gain - (before - after); c.byChance && gain != 0 || !c.byChance && 4*off.Abs() > before-after {
+		v.Problem("%s: the change saved %s s on average, but the estimate is %s s", c.name, seconds(before-after),
+			seconds(gain))
 	}
 	if v.Compared++; high-low > c.wide(before) {
 		v.Problem("%s: the predicted durations are %s to %s s on average; want an interval of at most %s s", c.name,
 			seconds(low), seconds(high), seconds(c.wide(before)))
 	}
 	v.Note("%s: %d of %d pods have a prediction; mean start-up %s s before and %s s after the change, predicted %s to "+
-		"%s s, with a limit of %s s for the length of this interval", c.name, len(predicted), len(pairs),
-		seconds(before), seconds(after), seconds(low), seconds(high), seconds(c.wide(before)))
+		"%s s, with a limit of %s s for the length of this interval; estimated gain %s s", c.name, len(predicted),
+		len(pairs), seconds(before), seconds(after), seconds(low), seconds(high), seconds(c.wide(before)),
+		seconds(gain))
 }
 
 // gain returns the interval of the time that the change saved. The steps that did not change can take up to 10 % more

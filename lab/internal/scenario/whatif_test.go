@@ -9,11 +9,13 @@ import (
 func TestWhatIfVerdict(t *testing.T) {
 	const second = time.Second
 	good := whatIfPair{before: whatIfTruth{9 * second, 9 * second}, after: whatIfTruth{3 * second, 3 * second},
-		predicted: true, prediction: whatIfPrediction{2 * second, 4 * second, 5 * second, 7 * second}}
-	missing, wrong, wide, lessGain, moreGain := good, good, good, good, good
+		predicted: true, prediction: whatIfPrediction{2 * second, 4 * second, 6500 * time.Millisecond, 5 * second,
+			7 * second}}
+	missing, wrong, wide, lessGain, moreGain, noEstimate := good, good, good, good, good, good
 	missing.predicted = false
 	wrong.after = whatIfTruth{5 * second, 5 * second}
-	wide.prediction = whatIfPrediction{0, 1000 * time.Hour, -1000 * time.Hour, 9 * second}
+	wide.prediction = whatIfPrediction{0, 1000 * time.Hour, 6 * second, -1000 * time.Hour, 9 * second}
+	noEstimate.prediction.gain = 0
 	lessGain.prediction.gainLow, lessGain.prediction.gainHigh = 6300*time.Millisecond, 7*second
 	moreGain.prediction.gainLow, moreGain.prediction.gainHigh = 5*second, 5600*time.Millisecond
 	varied := lessGain // the true gain of 6 s is outside the interval only because of the variation
@@ -29,6 +31,7 @@ func TestWhatIfVerdict(t *testing.T) {
 		"wide interval":         {[]whatIfPair{good, wide}, "want an interval of at most 6.700 s"},
 		"gain of less":          {[]whatIfPair{good, lessGain}, "the predicted gain was 6.300 to 7.000 s"},
 		"gain of more":          {[]whatIfPair{moreGain}, "the change saved 5.667 to 6.273 s of 9.000 s"},
+		"no estimate":           {[]whatIfPair{noEstimate}, "saved 6.000 s on average, but the estimate is 0.000 s"},
 		"varied gain":           {[]whatIfPair{varied}, ""},
 		"no pod has prediction": {[]whatIfPair{missing}, "0 of 1 pods"},
 	} {
@@ -43,10 +46,11 @@ func TestWhatIfVerdict(t *testing.T) {
 
 func TestWhatIfReadsPrediction(t *testing.T) {
 	const text = `{"what_if":[{"change":"images_on_node","total_least_seconds":1,"total_most_seconds":2.5,` +
-		`"gain_least_seconds":-1,"gain_most_seconds":4},{"change":"config_present","container":"main",` +
+		`"gain_seconds":3,"gain_least_seconds":-1,"gain_most_seconds":4},` +
+		`{"change":"config_present","container":"main",` +
 		`"total_least_seconds":5,"total_most_seconds":6,"gain_least_seconds":7,"gain_most_seconds":8}]}`
 	p, there, err := whatIfCase{change: "images_on_node"}.read(text)
-	want := whatIfPrediction{time.Second, 2500 * time.Millisecond, -time.Second, 4 * time.Second}
+	want := whatIfPrediction{time.Second, 2500 * time.Millisecond, 3 * time.Second, -time.Second, 4 * time.Second}
 	if err != nil || !there || p != want {
 		t.Errorf("got %+v, %v, %v, want %+v", p, there, err, want)
 	}

@@ -26,7 +26,8 @@ type whatIfCase struct {
 	name      string
 	change    string // the name of the change in the agent's output
 	container string
-	together  int // number of pairs that can start at the same time without disturbing each other
+	byChance  bool // chance decides how much time the change saves, so the prediction has no estimate
+	together  int  // number of pairs that can start at the same time without disturbing each other
 	// wide returns the largest accepted mean width of the predicted durations. The argument is the mean duration of the
 	// start-ups before the change.
 	wide func(before time.Duration) time.Duration
@@ -53,7 +54,7 @@ func whatIfCases() []whatIfCase {
 	return []whatIfCase{
 		{name: "image", change: "images_on_node", spec: withImage, wide: usual},
 		{name: "readiness", change: "readiness_period", container: mainName, together: 4, spec: withProbe,
-			wide: widthLimit(30, whatIfPeriod)},
+			byChance: true, wide: widthLimit(30, whatIfPeriod)},
 		{name: "config", change: "config_present", container: mainName, together: 4, spec: withConfig, wide: usual,
 			during: func(ctx context.Context, b *bench.Bench, i int) error {
 				if err := sleep(ctx, 8*time.Second); err != nil {
