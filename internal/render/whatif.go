@@ -36,8 +36,8 @@ func WhatIfMeans(means []whatif.Mean, page terminal.Page) string {
 }
 
 // gainText describes the new duration, as an estimate and an interval. If the old duration lies in this interval,
-// gainText describes the saved time instead. The interval of the saved time is narrower, because it does not contain the
-// variation of the unchanged steps. Records of earlier agents have no estimate.
+// gainText describes the saved time instead. The interval of the saved time is narrower, because it does not contain
+// the variation of the unchanged steps. Records of earlier agents have no estimate.
 func gainText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {
 		interval := fmt.Sprintf("%.1f to %s", least.Duration().Seconds(), short(most))
