@@ -80,7 +80,7 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *b
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"node " + slowNode + ": ", "most in network", "did not answer: " + silentNode} {
+	for _, want := range []string{"node " + slowNode + ": ", "most in network", "without a valid answer: " + silentNode} {
 		if v.Compared++; !strings.Contains(text, want) {
 			v.Problem("the text of report does not contain %q:\n%s", want, text)
 		}
@@ -149,7 +149,7 @@ func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, wor
 	if r.NodeCount != 2 || r.StartUps != total {
 		v.Problem("the report contains %d start-ups of %d nodes, want %d of 2", r.StartUps, r.NodeCount, total)
 	}
-	if want := "the report lacks 1 agent that did not answer: " + silentNode; !slices.Contains(r.Notes, want) {
+	if want := "the report lacks 1 agent without a valid answer: " + silentNode; !slices.Contains(r.Notes, want) {
 		v.Problem("the notes of the report are %q, want the note %q", r.Notes, want)
 	}
 	row, there := r.Nodes.row(slowNode)
