@@ -32,12 +32,7 @@ const (
 // of objects and a synthetic runtime.
 func agentMemory(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
-	stop, err := runtime.Serve(b.Node.ExtraSocket())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	leave, err := synthetic.Join(ctx, b.Kube, costNode)
+	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}

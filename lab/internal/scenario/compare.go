@@ -56,12 +56,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		defer func() { err = errors.Join(err, os.Remove(versions[i].program)) }()
 	}
 	runtime := synthetic.NewRuntime()
-	stop, err := runtime.Serve(b.Node.ExtraSocket())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	leave, err := synthetic.Join(ctx, b.Kube, costNode)
+	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}

@@ -30,12 +30,7 @@ const (
 // below a limit.
 func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewContainerd()
-	stop, err := runtime.Serve(b.Node.ExtraSocket())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	leave, err := synthetic.Join(ctx, b.Kube, costNode)
+	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}

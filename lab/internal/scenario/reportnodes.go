@@ -36,12 +36,7 @@ const (
 func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, t reportTruth,
 	total int) (err error) {
 	runtime := synthetic.NewContainerd()
-	stop, err := runtime.Serve(b.Node.ExtraSocket())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	leave, err := synthetic.Join(ctx, b.Kube, slowNode)
+	leave, err := runtime.Join(ctx, b.Kube, slowNode, b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,24 @@ func Join(ctx context.Context, client *kube.Client, name string) (leave func() e
 	}, nil
 }
 
+// Join serves the runtime at a socket, and is otherwise like the function Join.
+func (r *Runtime) Join(ctx context.Context, client *kube.Client, name, socket string) (leave func() error, err error) {
+	stop, err := r.Serve(socket)
+	if err != nil {
+		return nil, err
+	}
+	end, err := Join(ctx, client, name)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return func() error {
+		err := end()
+		stop()
+		return err
+	}, nil
+}
+
 // Unregister removes the Node object.
 func Unregister(ctx context.Context, client *kube.Client, name string) error {
 	if err := client.Delete(ctx, nodePath(name)); err != nil && !kube.IsNotFound(err) {
