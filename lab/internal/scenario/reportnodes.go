@@ -75,7 +75,8 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *b
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"node " + slowNode + ": ", "most in network", "without a valid answer: " + silentNode} {
+	for _, want := range []string{"node " + slowNode + ": ", "most in network",
+		"without a valid answer: " + silentNode} {
 		if v.Compared++; !strings.Contains(text, want) {
 			v.Problem("the text of report does not contain %q:\n%s", want, text)
 		}
