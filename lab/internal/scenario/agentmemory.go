@@ -17,14 +17,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load and the limit of the scenario "agent-memory".
+// The load of the scenario "agent-memory".
 const (
 	largeNodePods = 500
 	largePodBytes = 15 << 10 // minimum size of a pod object in JSON
-	// largeNodeShare limits the agent's peak memory: a percentage of the peak memory of a bare client-go reflector in
-	// the same run.
-	largeNodeShare = 90
-	pagesOnly      = "KUBE_FEATURE_WatchListClient=false"
+	pagesOnly     = "KUBE_FEATURE_WatchListClient=false"
 )
 
 // agentMemory measures the memory of an agent that starts on a node with 500 pods. One agent gets the pods as a
@@ -138,13 +135,14 @@ func largeNodeUsage(ctx context.Context, b *bench.Bench, extra int, list string)
 	return b.Node.ExtraUsage(extra)
 }
 
-// judgeLargeNode compares the peak memory of one agent with the peak memory of the bare reflector.
+// judgeLargeNode requires that the peak memory of one agent does not exceed the peak memory of the bare reflector. The
+// peak of the reflector varies by several MiB from run to run.
 func (v *Verdict) judgeLargeNode(list string, used, floor process.Usage) {
 	v.Compared++
 	v.Note("the agent with %s: %v of resident memory, %v without the program's file, peak %v (%d %% of the reflector)",
 		list, size(used.Memory), size(used.Own), size(used.Peak), 100*used.Peak/floor.Peak)
-	if used.Peak > floor.Peak*largeNodeShare/100 {
-		v.Problem("the agent with %s used up to %v of resident memory, want at most %d %% of the reflector's %v", list,
-			size(used.Peak), largeNodeShare, size(floor.Peak))
+	if used.Peak > floor.Peak {
+		v.Problem("the agent with %s used up to %v of resident memory, want at most the reflector's %v", list,
+			size(used.Peak), size(floor.Peak))
 	}
 }
