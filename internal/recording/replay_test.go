@@ -106,22 +106,7 @@ func ready(at float64) timeline.Condition {
 
 func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timeline {
 	t.Helper()
-	text, err := recording.EncodeHeader(recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range observations {
-		line, err := recording.Encode(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(text, line...)
-	}
-	timelines, err := recording.Replay(recording.NewReader(strings.NewReader(string(text))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return timelines
+	return replayed(t, recording.Header{}, observations)
 }
 
 func TestReplayFollowsReconcile(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 )
 
 // The reasons of the kubelet's Events about the creation and the start of a container (pkg/kubelet/events in
-// Kubernetes). These Events are no evidence about milestones, so an Event watch can leave them out. They count only
+// Kubernetes). The core takes no milestones from these Events, so an Event watch can leave them out. They count only
 // toward spamLimit. Before each run, the kubelet also creates an Event with reasonPulled.
 const (
 	reasonCreated = "Created"

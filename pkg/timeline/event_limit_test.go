@@ -42,8 +42,8 @@ func TestOldRestartsDoNotCountTowardEventLimit(t *testing.T) {
 	}
 }
 
-// After the evidence has kept maxAttempts attempts of a container, further restarts are no news. The state file keeps
-// at most 256 new observations of a pod.
+// After the evidence has kept maxAttempts attempts of a container, further restarts do not count as news. The state
+// file keeps at most 256 new observations of a pod.
 func TestRestartsBeyondLimitAreNoNews(t *testing.T) {
 	e := NewEvidence(Scope{Runtime: true, Events: true})
 	news := 0

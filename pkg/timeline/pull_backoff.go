@@ -152,7 +152,7 @@ func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool 
 }
 
 // knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. Created and
-// Started Events can be missing, because they are no evidence.
+// Started Events can be missing, because the core takes no milestones from them.
 func (f *fold) knowsAllEvents() bool {
 	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
 		!f.e.eventLimitReached()

@@ -28,8 +28,8 @@ export function compareCharts(a, b) {
 
 function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
-// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, placesOf numbers the
-// containers of each start-up in the order of their first row. The comparison pairs containers with the same number.
+// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, the comparison pairs
+// containers with the same number, in the order of their first row.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

@@ -79,7 +79,7 @@ export function table(heads, body) {
 }
 
 // rows fills the body of a table. Each row is a list of cells. A cell is a text, or an object with `text` and optionally `link`, `note`,
-// `style` and `bars`. A bar has a style, and it has a start and an end as shares of the available width.
+// `style` and `bars`. A bar has a style, a start and an end (shares of the width).
 export function rows(body, items) {
   sync(body, items, (cells, i) => textOf(cells[0]) + ' ' + i + cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
     (cells) => element('tr', '', ...cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, cells) => {

@@ -62,7 +62,7 @@ function isMeasured(s) { return isComplete(s) && !(s.error >= s.total); }
 function isComplete(s) { return s.state === 'ready' || s.state === 'succeeded'; }
 
 // summaryOf summarizes start-ups as the command line does. `error` is the largest error bound of the three lengths, `causes` has the mean
-// of each cause, and `others` has the number of start-ups for each reason to exclude them.
+// of each cause, and `others` counts the excluded start-ups by reason.
 export function summaryOf(startUps) {
   const measured = startUps.filter(isMeasured);
   const at = (percent, sign = 0) => percentile(measured.map((s) => s.total + sign * s.error), percent);
