@@ -1,7 +1,6 @@
 package export
 
 import (
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,10 +68,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"start-up with a lost Event counts only if the agent needs the Event to attribute the time of a pull " +
-				"to a cause, and if the kubelet had created at most 25 Events about the pod. The kubelet drops " +
-				"further Events by design. Excludes evidence that the container runtime can never report " +
-				"(podlapse_evidence_unreported_total).",
+				"lost Event counts only if the time of a pull is unattributed without this Event. An Event that the " +
+				"kubelet drops by design, after 25 Events about one pod, does not count. Evidence that the container " +
+				"runtime can never report does not count either (see podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
@@ -110,20 +108,11 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	}
 	m.ended.WithLabelValues(string(t.State)).Inc()
 	m.conflicts.Add(float64(len(t.Conflicts)))
-	if len(t.Missing) > 0 || lacksEvents(t) {
+	if t.Incomplete {
 		m.incomplete.Inc()
 	}
 	m.unreported.Add(float64(len(t.Unreported)))
 	m.pulls.observe(t, m.trace)
-}
-
-// lacksEvents reports whether a pull's time is unattributed because of lost Events.
-func lacksEvents(t timeline.Timeline) bool {
-	return len(t.LostEvents) > 0 && slices.ContainsFunc(t.Phases, func(s timeline.Span) bool {
-		return s.Phase == timeline.PhaseUnattributed && slices.ContainsFunc(s.MergedWith, func(p timeline.Phase) bool {
-			return p == timeline.PhasePull || p == timeline.PhasePullQueue
-		})
-	})
 }
 
 // ObserveEphemeral counts the pulls for ephemeral containers, which Observe does not count.

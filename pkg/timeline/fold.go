@@ -192,6 +192,7 @@ func (f *fold) assemble() Timeline {
 	t.Milestones = f.milestones()
 	t.Conflicts = f.conflicts()
 	t.Missing, t.Unreported = f.missingMilestones()
+	t.Incomplete = len(t.Missing) > 0 || f.lacksEvents(t.LostEvents, t.Phases)
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
 	t.Probes = probesOf(f.containers)
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels

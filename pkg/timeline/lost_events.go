@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/podlapse/podlapse/pkg/imagepull"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // lostEvents returns the Events that the kubelet must have created, but that the agent did not receive although an
 // Event watch was open. Before the kubelet starts a container, it reports in a Pulled Event that the image was present
@@ -40,6 +44,15 @@ func (f *fold) lostEvents() []string {
 		}
 	}
 	return lost
+}
+
+// lacksEvents reports whether a pull's time is unattributed because of lost Events. Events that the kubelet's client
+// might have dropped by design do not count.
+func (f *fold) lacksEvents(lost []string, phases []Span) bool {
+	return len(lost) > 0 && !f.e.eventLimitReached() && slices.ContainsFunc(phases, func(s Span) bool {
+		return s.Phase == PhaseUnattributed &&
+			(slices.Contains(s.MergedWith, PhasePull) || slices.Contains(s.MergedWith, PhasePullQueue))
+	})
 }
 
 // hasImageEvent reports whether an Event named an image but did not identify its container. An Event that combines

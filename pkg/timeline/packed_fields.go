@@ -6,7 +6,7 @@ func (p *packer) timeline(t *Timeline) {
 	p.owner(&t.Owner)
 	p.traits(&t.Traits)
 	packText(p, &t.State)
-	p.flags(&t.Partial, &t.Reconstructed)
+	p.flags(&t.Partial, &t.Reconstructed, &t.Incomplete)
 	p.lengths(&t.Total, &t.TotalError, &t.Skew.Least, &t.Skew.Most)
 	packSlice(p, &t.Reached.Containers, p.reached)
 	packSlice(p, &t.Phases, p.span)

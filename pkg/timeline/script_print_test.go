@@ -60,7 +60,11 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, "unreported %v\n", tl.Unreported)
 	}
 	if len(tl.LostEvents) > 0 {
-		fmt.Fprintf(&out, "lost %v\n", tl.LostEvents)
+		fmt.Fprintf(&out, "lost %v", tl.LostEvents)
+		if tl.Incomplete && len(tl.Missing) == 0 {
+			out.WriteString(" incomplete")
+		}
+		out.WriteString("\n")
 	}
 	w := e.Requests(s.asOf)
 	fmt.Fprintf(

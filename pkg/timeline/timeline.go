@@ -63,6 +63,9 @@ type Timeline struct {
 	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
 	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string
+	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. Events that
+	// the kubelet's client drops by design after 25 Events about the pod do not make a timeline incomplete.
+	Incomplete bool
 	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
 	// contains the earliest 32 Events, in order.
 	EventMessage []EventMessage
