@@ -124,16 +124,16 @@ func (c *config) reportTable() flags.Table {
 				"node"),
 		{
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
-			Help: "number of workloads, such as Deployments, for which the agent exports metrics with the labels " +
-				"\"namespace\" and \"workload\", 0 to 50. Start-ups of further workloads count for the workload " +
-				"\"other\". Each workload adds at most 20 series", Set: c.setWorkloads,
+			Help: "maximum number of workloads, such as Deployments, for which the agent exports metrics with the " +
+				"labels \"namespace\" and \"workload\", 0 to 50. Start-ups of further workloads count for the " +
+				"workload \"other\". Each workload adds at most 20 series", Set: c.setWorkloads,
 		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for the start-ups of deleted pods and for the sums of the past day, " +
-				"0 to 64MiB. The API still serves the start-ups of deleted pods. One start-up takes about 2 KiB. " +
-				"The agent keeps at most the latest 1000 deleted pods. The sums take at most a quarter of the " +
-				"memory. 0: the agent keeps neither deleted pods nor sums", Set: c.setHistoryLimit,
+			Help: "maximum memory for the start-ups of deleted pods, which the API still serves, and for the hourly " +
+				"sums that \"kubectl podlapse report\" reads, 0 to 64MiB. One start-up takes about 2 KiB. The agent " +
+				"keeps at most the latest 1000 deleted pods. The hourly sums take at most a quarter of the memory. " +
+				"0: the agent keeps neither deleted pods nor hourly sums", Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+

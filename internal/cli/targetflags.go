@@ -45,7 +45,7 @@ func (t *target) serverTable() flags.Table {
 		{Name: "key-file", Value: "FILE", Help: "file with the private key of the certificate in " +
 			"--cert-file", Set: flags.Text(&t.keyFile)},
 		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
-			"accept any certificate of the agent; requires --server. This flag is insecure: anyone between this "+
+			"accept any certificate from the agent; requires --server. This flag is insecure: anyone between this "+
 				"machine and the agent can read and change the data"),
 	}
 }

@@ -54,8 +54,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
-		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
-		running: desc("podlapse_addon_pods_running", "Running pods of an add-on on this node (pod phase Running).",
+		pods: desc("podlapse_addon_pods", "This node's pods of an add-on.", addon...),
+		running: desc("podlapse_addon_pods_running", "This node's running pods of an add-on (pod phase Running).",
 			addon...),
 		ready: desc("podlapse_addon_pods_ready", "Running pods of an add-on on this node that are ready.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node whose "+

@@ -57,8 +57,9 @@ func (s *settings) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
-			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file. In a pod, set the " +
-				"variable NODE_ADDRESS from the field status.hostIP", Set: s.setAddress,
+			Help: "IP address of the node. The agent replaces $(NODE_ADDRESS) in the probes file with this " +
+				"address. In a pod, set the environment variable NODE_ADDRESS from the pod's field status.hostIP " +
+				"instead of this flag", Set: s.setAddress,
 		},
 		{
 			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",

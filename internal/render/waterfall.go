@@ -267,8 +267,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, like
-// AttemptText. Records count attempts from 0.
+// milestones lists milestones of the form milestone[/container][#attempt]. The result numbers attempts from 1, as
+// AttemptText does. Records number attempts from 0.
 func milestones(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {

@@ -29,9 +29,9 @@ type Delays struct {
 func New(registerer prometheus.Registerer) *Delays {
 	pods := prometheus.NewHistogramVec(histogram.Options("podlapse_pod_watch_delay_seconds",
 		"Time from a change of a pod until the watch delivered the change. The time of the change is a timestamp in "+
-			"the pod object. These timestamps have whole seconds, so a delay can be up to 1 s too long. Excludes "+
-			"changes that the agent first saw in a list. change=\"bound\": the pod was bound to this node, or "+
-			"created on this node. change=\"modified\": the kubelet changed a condition of the pod. "+
+			"the pod object. These timestamps have a resolution of one second, so a delay can be up to 1 s too long. "+
+			"Excludes changes that the agent first saw in a list. change=\"bound\": the pod was bound to this node, "+
+			"or created on this node. change=\"modified\": the kubelet changed a condition of the pod. "+
 			"change=\"deleting\": a client requested the deletion of the pod. change=\"deleted\": the API server "+
 			"removed the pod object. Only with --watch-delays.", podBuckets), []string{"change"})
 	for _, c := range allChanges() {

@@ -58,7 +58,7 @@ func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, report)
 }
 
-// itemPlace is the place of an item in the response of the report. The order is tally.Compare.
+// itemPlace is the place of an item in the response of the report. tally.Compare defines the order of the items.
 type itemPlace struct {
 	Kind      api.ReportKind `json:"k"`
 	Namespace string         `json:"n"`

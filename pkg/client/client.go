@@ -187,14 +187,14 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 		return answer, err
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return answer, fmt.Errorf("read the answer of %s: %w; %w", c.host(), err, ErrNotAnAgent)
+		return answer, fmt.Errorf("read the response from %s: %w; %w", c.host(), err, ErrNotAnAgent)
 	}
 	return answer, nil
 }
 
 // notAnAgent returns the error for a response that does not come from an agent.
 func (c Client) notAnAgent(what string) error {
-	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
+	return fmt.Errorf("read the response from %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
 // The method "host" returns the server's address without a password.

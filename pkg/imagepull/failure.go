@@ -45,7 +45,7 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 	return cmp.Or(f, FailureOther)
 }
 
-// failureTable lists the words that identify a failure, in lower case. The first matching row wins, so specific
+// failureTable lists, in lower case, the words that identify a failure. The first matching row wins, so specific
 // reasons come before general reasons. An ellipsis matches any text. The words come from containerd 1.6 to 2.4
 // (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of the
 // distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to the

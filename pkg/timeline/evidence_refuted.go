@@ -40,8 +40,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns the first Event about a present image that the refuter does not refute. The result "refuted"
-// contains the earlier Events, which the refuter refutes. If several Events report different durations and can concern
-// the same pull, firstCredible ignores all their durations.
+// contains all earlier Events, because the refuter refutes each of them. If several Events report different durations
+// and can concern the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil

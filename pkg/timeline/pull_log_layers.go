@@ -85,7 +85,7 @@ func (p *Pull) sharesAll() bool {
 }
 
 // sharesEarlier reports whether content of the pull p can have arrived before p began. Another pull that was already
-// running can have downloaded some of the same layers. sharesEarlier ignores a running pull that had only just begun.
+// running can have downloaded some of the same layers. sharesEarlier ignores a pull that began only just before p.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false

@@ -138,8 +138,8 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 }
 
 // judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
-// report names the agent that did not answer. The arguments "slow" and "work" contain the true durations of the slow
-// node's start-ups, and the true time per start-up that the other node needs for its own work.
+// report names the agent that did not answer. The argument "slow" contains the true durations of the start-ups on the
+// slow node. The argument "work" is the mean time per start-up that the other node really needed for its own work.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 4
 	if r.NodeCount != 2 || r.StartUps != total {
