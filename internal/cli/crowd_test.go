@@ -59,7 +59,8 @@ func newCrowd(t *testing.T) *crowd {
 	totals := api.TotalsRecord{Ended: 10, Started: 10, Phases: []api.PhaseTotals{{Phase: timeline.PhaseNetwork,
 		Length: api.Seconds(5 * time.Second), Steps: 10}}, Merged: []timeline.Phase{}}
 	for i := range crowdRegistries {
-		r := api.RegistryTotals{Registry: fmt.Sprintf("registry-%02d.example", i), Bytes: 1 << 20}
+		r := api.RegistryTotals{Registry: fmt.Sprintf("registry-%02d.example", i),
+			PullTotals: api.PullTotals{Bytes: 1 << 20}}
 		for bucket := range crowdBuckets {
 			length := api.Seconds(time.Duration(bucket+1) * 1_234_567_891)
 			r.Durations = append(r.Durations, api.DurationBucket{Bucket: bucket, Pulls: 1, Length: length})

@@ -108,7 +108,7 @@ func (f *fakeAgent) selected(r *http.Request) []api.Record {
 }
 
 func (f *fakeAgent) totals(r *http.Request) api.TotalsRecord {
-	var window factor.Span
+	var window factor.TimeWindow
 	for name, at := range map[string]*time.Time{"since": &window.Since, "until": &window.Until} {
 		if text := r.URL.Query().Get(name); text != "" {
 			*at, _ = time.Parse(time.RFC3339Nano, text)

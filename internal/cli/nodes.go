@@ -89,7 +89,7 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	window := factor.Span{Since: a.Now().Add(-factor.Window)}
+	window := factor.TimeWindow{Since: a.Now().Add(-factor.Window)}
 	fleet := factor.NewFleet()
 	var rows []listedNode
 	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, c client.Client) (nodeAnswer, error) {

@@ -65,14 +65,14 @@ func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error,
 	}
 	hourAgo := a.Now().Add(-factor.Window)
 	fleet := factor.NewFleet()
-	found, failed, err := eachAgent(ctx, a, found, totalsIn(factor.Span{Since: hourAgo}),
+	found, failed, err := eachAgent(ctx, a, found, totalsIn(factor.TimeWindow{Since: hourAgo}),
 		func(answer agents.Answer[api.TotalsRecord]) {
 			fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
 		})
 	if err == nil && fleet.NeedsPast() {
 		var failedPast []error
 		_, failedPast, err = eachAgent(ctx, a, found,
-			totalsIn(factor.Span{Since: hourAgo.Add(-factor.Past), Until: hourAgo}),
+			totalsIn(factor.TimeWindow{Since: hourAgo.Add(-factor.Past), Until: hourAgo}),
 			func(answer agents.Answer[api.TotalsRecord]) { fleet.AddPast(answer.Value) })
 		failed = append(failed, failedPast...)
 	}
@@ -83,7 +83,7 @@ func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error,
 }
 
 // totalsIn returns the function that queries the totals of one agent.
-func totalsIn(window factor.Span) func(context.Context, client.Client) (api.TotalsRecord, error) {
+func totalsIn(window factor.TimeWindow) func(context.Context, client.Client) (api.TotalsRecord, error) {
 	return func(ctx context.Context, c client.Client) (api.TotalsRecord, error) { return totalsOf(ctx, c, window) }
 }
 

@@ -12,7 +12,7 @@ import (
 
 // totalsOf returns the totals of an agent's start-ups in a time window. If the agent is too old for totals, or if the
 // user has no permission to get totals, totalsOf adds up the records of the start-ups.
-func totalsOf(ctx context.Context, c client.Client, window factor.Span) (api.TotalsRecord, error) {
+func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (api.TotalsRecord, error) {
 	totals, err := c.Totals(ctx, window.Since, window.Until)
 	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {
 		return totals, err

@@ -39,8 +39,8 @@ func fleetOf(all nodes) *factor.Fleet {
 // totalsOf returns a node's totals of the past hour, and of the day before the past hour.
 func totalsOf(node string, startUps []timeline.Timeline) (recent, past api.TotalsRecord) {
 	hourAgo := now.Add(-factor.Window)
-	hour := factor.NewTotals(node, factor.Span{Since: hourAgo})
-	day := factor.NewTotals(node, factor.Span{Since: hourAgo.Add(-factor.Past), Until: hourAgo})
+	hour := factor.NewTotals(node, factor.TimeWindow{Since: hourAgo})
+	day := factor.NewTotals(node, factor.TimeWindow{Since: hourAgo.Add(-factor.Past), Until: hourAgo})
 	for _, t := range startUps {
 		record := api.NewRecord(t)
 		hour.Add(record)

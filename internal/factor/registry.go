@@ -21,23 +21,15 @@ const (
 
 // registrySums contains the totals of the pulls from one registry on all nodes.
 type registrySums struct {
-	past       pullSums  // sized pulls in the day before the window
-	sized      int       // number of sized pulls in the window
-	durations  durations // durations of completed pulls in the window
-	nodes      int       // number of nodes that used the registry in the window
-	pulls      int
-	bytes      int64
-	failures   int
-	inProgress int
+	past      pullSums       // sized pulls in the day before the window
+	pulls     api.PullTotals // pulls in the window
+	durations durations      // durations of completed pulls in the window
+	nodes     int            // number of nodes that used the registry in the window
 }
 
 func (r *registrySums) add(totals api.RegistryTotals) {
 	r.nodes++
-	r.pulls += totals.Pulls
-	r.sized += totals.Sized.Pulls
-	r.bytes += totals.Bytes
-	r.failures += totals.Failures
-	r.inProgress += totals.InProgress
+	r.pulls.Add(totals.PullTotals)
 	for _, bucket := range totals.Durations {
 		r.durations.merge(bucket)
 	}
@@ -99,8 +91,9 @@ func (f *Fleet) Registries() []Registry {
 			continue // the registry has pulls only before the window
 		}
 		result := Registry{
-			Registry: name, Nodes: r.nodes, Pulls: r.pulls, Failures: r.failures, InProgress: r.inProgress,
-			Bytes: r.bytes, P50: r.durations.quantile(0.5), P90: r.durations.quantile(0.9),
+			Registry: name, Nodes: r.nodes, Pulls: r.pulls.Pulls, Failures: r.pulls.Failures,
+			InProgress: r.pulls.InProgress, Bytes: r.pulls.Bytes, P50: r.durations.quantile(0.5),
+			P90: r.durations.quantile(0.9),
 		}
 		switch {
 		case name == api.OtherRegistries:
@@ -110,7 +103,7 @@ func (f *Fleet) Registries() []Registry {
 			result.Lost = time.Duration((observed[name] - expected[name]) * float64(time.Second))
 		case result.Pulls == 0:
 			result.Why = "no measured download in " + f.period
-		case r.sized == 0:
+		case r.pulls.Sized.Pulls == 0:
 			result.Why = "the bytes of all pulls are unknown or incomplete"
 		default:
 			result.Why = "too few other pulls with known bytes to compare with"

@@ -11,22 +11,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Span is a time window. A zero Since means that the window has no start. A zero Until means the present.
-type Span struct{ Since, Until time.Time }
+// TimeWindow selects start-ups by the time when they ended. A zero Since means that the window has no start. A zero
+// Until means the present.
+type TimeWindow struct{ Since, Until time.Time }
 
 // Contains returns true if a start-up that ended at settledAt is in the window. A start-up in progress has a zero
 // settledAt. Only a window that ends at the present contains start-ups in progress.
-func (s Span) Contains(settledAt time.Time) bool {
+func (w TimeWindow) Contains(settledAt time.Time) bool {
 	if settledAt.IsZero() {
-		return s.Until.IsZero()
+		return w.Until.IsZero()
 	}
-	return !settledAt.Before(s.Since) && (s.Until.IsZero() || settledAt.Before(s.Until))
+	return !settledAt.Before(w.Since) && (w.Until.IsZero() || settledAt.Before(w.Until))
 }
 
 // Totals adds up the start-ups of one node. The memory of a Totals grows with the number of registries, but not with
 // the number of start-ups.
 type Totals struct {
-	window     Span
+	window     TimeWindow
 	sums       api.TotalsRecord
 	phases     map[timeline.Phase]api.PhaseTotals
 	merged     map[timeline.Phase]bool
@@ -39,7 +40,7 @@ type registryTotals struct {
 }
 
 // NewTotals returns the totals of a node without start-ups.
-func NewTotals(node string, window Span) *Totals {
+func NewTotals(node string, window TimeWindow) *Totals {
 	return &Totals{
 		window: window, sums: api.TotalsRecord{Node: node}, phases: map[timeline.Phase]api.PhaseTotals{},
 		merged: map[timeline.Phase]bool{}, registries: map[string]*registryTotals{},
@@ -180,16 +181,8 @@ func (t *Totals) bounded() []*registryTotals {
 func (r *registryTotals) uses() int { return r.Pulls + r.Failures + r.InProgress }
 
 func (r *registryTotals) merge(from *registryTotals) {
-	r.Pulls += from.Pulls
-	r.Length += from.Length
-	r.Bytes += from.Bytes
+	r.Add(from.PullTotals)
 	r.Unpack += from.Unpack
-	r.Sized.Pulls += from.Sized.Pulls
-	r.Sized.Length += from.Sized.Length
-	r.Sized.Bytes += from.Sized.Bytes
-	r.Sized.Unpack += from.Sized.Unpack
-	r.Failures += from.Failures
-	r.InProgress += from.InProgress
 	for _, b := range from.durations {
 		r.durations.merge(b)
 	}

@@ -50,13 +50,13 @@ func TestTotalsOfWindow(t *testing.T) {
 	rebuilt.Reconstructed = true
 	records := []api.Record{at("now", time.Minute), at("edge", time.Hour), at("before", 2*time.Hour), starting, rebuilt}
 	for name, test := range map[string]struct {
-		window                  factor.Span
+		window                  factor.TimeWindow
 		ended, pulls, inProcess int
 	}{
-		"all":      {factor.Span{}, 3, 3, 1},
-		"the hour": {factor.Span{Since: now.Add(-time.Hour)}, 2, 2, 1},
-		"before":   {factor.Span{Since: now.Add(-9 * time.Hour), Until: now.Add(-time.Hour)}, 1, 1, 0},
-		"nothing":  {factor.Span{Since: now, Until: now}, 0, 0, 0},
+		"all":      {factor.TimeWindow{}, 3, 3, 1},
+		"the hour": {factor.TimeWindow{Since: now.Add(-time.Hour)}, 2, 2, 1},
+		"before":   {factor.TimeWindow{Since: now.Add(-9 * time.Hour), Until: now.Add(-time.Hour)}, 1, 1, 0},
+		"nothing":  {factor.TimeWindow{Since: now, Until: now}, 0, 0, 0},
 	} {
 		totals := factor.NewTotals("a", test.window)
 		for _, r := range records {

@@ -30,22 +30,22 @@ const (
 )
 
 // presence returns the queries that find out whether Prometheus has the data of a report.
-func (s span) presence() []query {
+func (p period) presence() []query {
 	return []query{
 		{"rule_hours", fmt.Sprintf("max(%s)",
-			s.over("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
+			p.over("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
 			func(m *report.Measured, _ model.Metric, value float64) { m.RuleHours = whole(value) }},
 		{"nodes", fmt.Sprintf("count(count by (%s) (%s))", byNode,
-			s.over("count_over_time", "podlapse_build_info", quarter)),
+			p.over("count_over_time", "podlapse_build_info", quarter)),
 			func(m *report.Measured, _ model.Metric, value float64) { m.NodeCount = whole(value) }},
 	}
 }
 
 // The method "sums" returns the queries for all sums of a report.
-func (s span) sums() []query {
+func (p period) sums() []query {
 	all := []query{
 		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",
-			int(s.length().Seconds())),
+			int(p.length().Seconds())),
 			func(m *report.Measured, of model.Metric, value float64) {
 				m.StartUps += value
 				switch timeline.State(of["state"]) {
@@ -57,10 +57,10 @@ func (s span) sums() []query {
 		{"in_progress", "sum(podlapse_pods_starting)",
 			func(m *report.Measured, _ model.Metric, value float64) { m.InProgress = value }},
 	}
-	all = append(all, s.causes()...)
-	all = append(all, s.nodes()...)
-	all = append(all, s.registries()...)
-	return append(all, s.workloads()...)
+	all = append(all, p.causes()...)
+	all = append(all, p.nodes()...)
+	all = append(all, p.registries()...)
+	return append(all, p.workloads()...)
 }
 
 // lostSeconds returns an expression for the seconds that each node or workload lost in each cause: the observed seconds
@@ -73,9 +73,9 @@ func lostSeconds(seconds, startUps, by string) string {
 		ofOthers, share)
 }
 
-func (s span) causes() []query {
-	seconds := s.sum("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
-	lost := lostSeconds(seconds, s.sum("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter), byNode)
+func (p period) causes() []query {
+	seconds := p.sum("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
+	lost := lostSeconds(seconds, p.sum("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter), byNode)
 	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
 		return m.Causes.Row(string(of["cause"]))
 	}
@@ -91,11 +91,11 @@ func (s span) causes() []query {
 	}
 }
 
-// The method "nodes" compares the nodes' work as the rules do, but over the whole span. So five units of work of the
-// other nodes in the whole span are enough for a comparison. The rules require five units in each hour.
-func (s span) nodes() []query {
-	seconds := s.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
-	units := s.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
+// The method "nodes" compares the nodes' work as the rules do, but over the whole period. So five units of work of the
+// other nodes in the whole period are enough for a comparison. The rules require five units in each hour.
+func (p period) nodes() []query {
+	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
+	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
 	ofOthers := func(sums string) string {
 		return fmt.Sprintf("(sum by (%[2]s) (%[1]s) - on (%[2]s) group_right () %[1]s)", sums, byPool)
 	}
@@ -103,7 +103,7 @@ func (s span) nodes() []query {
 		ofOthers(seconds), ofOthers(units), leastOthers)
 	lost := fmt.Sprintf("%s - on (%s) %s", seconds, byWork, expected)
 	withFactor := fmt.Sprintf("unless on (%s) %s", byNode,
-		s.over("count_over_time", "node:podlapse_node_factor:unavailable", hour))
+		p.over("count_over_time", "node:podlapse_node_factor:unavailable", hour))
 	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
 		return m.Nodes.Row(inCluster(of["node"], of))
 	}
@@ -116,14 +116,14 @@ func (s span) nodes() []query {
 			func(m *report.Measured, of model.Metric, value float64) {
 				row(m, of).Most, row(m, of).MostLost = string(of["work"]), value
 			}},
-		{"node_start_ups", s.sum("node:podlapse_pod_startup_duration_seconds_count:increase1h", hour),
+		{"node_start_ups", p.sum("node:podlapse_pod_startup_duration_seconds_count:increase1h", hour),
 			func(m *report.Measured, of model.Metric, value float64) { row(m, of).StartUps = value }},
 	}
 }
 
 // The method "registries" adds up the hourly comparisons of the rules.
-func (s span) registries() []query {
-	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, s.sum(series, hour)) }
+func (p period) registries() []query {
+	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sum(series, hour)) }
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
 		return func(m *report.Measured, of model.Metric, value float64) {
 			if of["registry"] != api.OtherRegistries { // "other" stands for several registries
@@ -141,14 +141,14 @@ func (s span) registries() []query {
 		{"registry_bytes", sum("registry:podlapse_image_pull_sized_bytes:increase1h"),
 			take(func(row *report.MeasuredRow, value float64) { row.Bytes = value })},
 		{"registry_failures", fmt.Sprintf("sum by (%s) (%s)", byRegistry,
-			s.increase("podlapse_image_pull_failures_total")),
+			p.increase("podlapse_image_pull_failures_total")),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
 	}
 }
 
-func (s span) workloads() []query {
-	seconds := s.sum("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
-	startUps := s.sum("namespace_workload:podlapse_workload_startups:increase1h", hour)
+func (p period) workloads() []query {
+	seconds := p.sum("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
+	startUps := p.sum("namespace_workload:podlapse_workload_startups:increase1h", hour)
 	lost := lostSeconds(seconds, startUps, byWorkload)
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
 		return func(m *report.Measured, of model.Metric, value float64) {
@@ -160,7 +160,7 @@ func (s span) workloads() []query {
 	return []query{
 		{"workload_series", "count(podlapse_workload_startups_total)",
 			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadSeries = whole(value) }},
-		{"workload_hours", s.hoursWith("namespace_workload:podlapse_workload_startups:increase1h"),
+		{"workload_hours", p.hoursWith("namespace_workload:podlapse_workload_startups:increase1h"),
 			func(m *report.Measured, _ model.Metric, value float64) { m.WorkloadHours = whole(value) }},
 		{"workload_start_ups", startUps, func(m *report.Measured, of model.Metric, value float64) {
 			if of["workload_kind"] == "" {
@@ -169,7 +169,7 @@ func (s span) workloads() []query {
 				workloadRow(m, of).StartUps = value
 			}
 		}},
-		{"workload_failures", s.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
+		{"workload_failures", p.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
 		{"workload_seconds", fmt.Sprintf("sum by (%s) (%s)", byWorkload, seconds),
 			take(func(row *report.MeasuredRow, value float64) { row.Seconds = value })},

@@ -18,9 +18,9 @@ var update = flag.Bool("update", false, "rewrite fleetmetricstest/queries.txt; r
 // this file with the real rules.
 func TestQueriesFile(t *testing.T) {
 	const path = "fleetmetricstest/queries.txt"
-	s := newSpan(fleetmetricstest.Until(), fleetmetricstest.Length)
+	p := newPeriod(fleetmetricstest.Until(), fleetmetricstest.Length)
 	var text strings.Builder
-	for _, q := range slices.Concat(s.presence(), s.sums()) {
+	for _, q := range slices.Concat(p.presence(), p.sums()) {
 		fmt.Fprintf(&text, "%s: %s\n", q.name, q.expr)
 	}
 	if *update {
@@ -34,8 +34,8 @@ func TestQueriesFile(t *testing.T) {
 	}
 }
 
-// TestSpan checks the windows of a span: whole hours that end at the time of the report.
-func TestSpan(t *testing.T) {
+// TestPeriod checks the windows of a period: whole hours that end at the time of the report.
+func TestPeriod(t *testing.T) {
 	noon := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		until  time.Time
@@ -48,9 +48,9 @@ func TestSpan(t *testing.T) {
 		{noon.Add(61 * time.Minute), 61 * time.Minute, 2, "sum_over_time((x offset -60s)[7199s:60m])"},
 		{noon.Add(-time.Second), time.Hour, 1, "sum_over_time((x offset -3599s)[3599s:60m])"},
 	} {
-		s := newSpan(test.until, test.length)
-		if got := s.sum("x", hour); got != test.want || s.hours != test.hours {
-			t.Errorf("%s before %s: %d hours, %s; want %d hours, %s", test.length, test.until, s.hours, got, test.hours,
+		p := newPeriod(test.until, test.length)
+		if got := p.sum("x", hour); got != test.want || p.hours != test.hours {
+			t.Errorf("%s before %s: %d hours, %s; want %d hours, %s", test.length, test.until, p.hours, got, test.hours,
 				test.want)
 		}
 	}

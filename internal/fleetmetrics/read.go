@@ -17,9 +17,9 @@ const maxQueries = 4
 // Read returns the sums of the fleet for a time that has the given length and ends at the argument "until". Read rounds
 // the length up to whole hours. Read blocks until all queries are done, and stops after the first error.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
-	span := newSpan(until, length)
-	m := report.Measured{Since: span.since(), Until: span.until, Hours: span.hours}
-	if err := s.run(ctx, span.presence(), &m); err != nil {
+	period := newPeriod(until, length)
+	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}
+	if err := s.run(ctx, period.presence(), &m); err != nil {
 		return report.Measured{}, s.withRemedy(err)
 	}
 	switch {
@@ -28,7 +28,7 @@ func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration
 	case m.RuleHours == 0:
 		return report.Measured{}, s.noRules()
 	}
-	if err := s.run(ctx, span.sums(), &m); err != nil {
+	if err := s.run(ctx, period.sums(), &m); err != nil {
 		return report.Measured{}, s.withRemedy(err)
 	}
 	return m, nil

@@ -142,8 +142,7 @@ func (c *checker) totals(t api.TotalsRecord) {
 		c.count(of, "steps of a phase", phase.Steps)
 	}
 	for _, r := range t.Registries {
-		c.pulls(fmt.Sprintf("registry %.100q", r.Registry), api.PullTotals{Pulls: r.Pulls, Length: r.Length,
-			Bytes: r.Bytes, Sized: r.Sized, Failures: r.Failures, InProgress: r.InProgress})
+		c.pulls(fmt.Sprintf("registry %.100q", r.Registry), r.PullTotals)
 	}
 }
 

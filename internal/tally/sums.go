@@ -88,7 +88,7 @@ func (s *Sums) Add(record api.Record) {
 }
 
 func totalsOf(record api.Record) api.TotalsRecord {
-	totals := factor.NewTotals(record.Node, factor.Span{})
+	totals := factor.NewTotals(record.Node, factor.TimeWindow{})
 	totals.Add(record)
 	return totals.Record()
 }
@@ -136,8 +136,7 @@ func imagesOf(record api.Record) []api.ReportItem {
 func pullsOf(totals api.TotalsRecord) api.PullTotals {
 	var sum api.PullTotals
 	for _, r := range totals.Registries {
-		sum.Add(api.PullTotals{Pulls: r.Pulls, Length: r.Length, Bytes: r.Bytes, Sized: r.Sized, Failures: r.Failures,
-			InProgress: r.InProgress})
+		sum.Add(r.PullTotals)
 	}
 	return sum
 }
@@ -164,13 +163,8 @@ func (s *Sums) addTotals(totals api.TotalsRecord) {
 	}
 	for _, from := range totals.Registries {
 		r := s.registry(from.Registry)
-		r.Pulls += from.Pulls
-		r.Length += from.Length
-		r.Bytes += from.Bytes
+		r.Add(from.PullTotals)
 		r.Unpack += from.Unpack
-		r.Sized.Add(from.Sized)
-		r.Failures += from.Failures
-		r.InProgress += from.InProgress
 	}
 }
 

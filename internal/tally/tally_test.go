@@ -102,7 +102,7 @@ func TestSums(t *testing.T) {
 // TestTotalsAreThoseOfFactor compares the totals with package factor, which nodes and registries use.
 func TestTotalsAreThoseOfFactor(t *testing.T) {
 	kept, _ := tallyOf(16 * mib)
-	want := factor.NewTotals("a", factor.Span{})
+	want := factor.NewTotals("a", factor.TimeWindow{})
 	for n := range 60 {
 		tl := startuptest.New(n)
 		tl.SettledAt = noon.Add(-time.Duration(n) * 20 * time.Minute)

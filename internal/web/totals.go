@@ -16,7 +16,7 @@ func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	window := factor.Span{Since: f.Since}
+	window := factor.TimeWindow{Since: f.Since}
 	if text := r.URL.Query().Get("until"); text != "" {
 		until, err := filter.ParseTime(text, a.API.Now())
 		if err != nil {

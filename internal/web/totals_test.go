@@ -32,17 +32,17 @@ func TestTotals(t *testing.T) {
 	f := &fake{timelines: append([]timeline.Timeline{pulling}, all[60:]...), gone: append(all[:60:60], all[89])}
 	hourAgo := askedAt.Add(-time.Hour)
 	for query, test := range map[string]struct {
-		window    factor.Span
+		window    factor.TimeWindow
 		namespace string
 		ended     int
 	}{
-		"":                                    {factor.Span{}, "", 90},
-		"since=1h":                            {factor.Span{Since: hourAgo}, "", 60},
-		"until=1h":                            {factor.Span{Until: hourAgo}, "", 30},
-		"since=2h&until=1h":                   {factor.Span{Until: hourAgo}, "", 30},
-		"namespace=elsewhere":                 {factor.Span{}, "elsewhere", 1},
-		"until=2026-03-01T11:00:00Z":          {factor.Span{Until: askedAt.Add(-2 * time.Hour)}, "", 0},
-		"since=2026-03-01T12:00:00.5%2B00:00": {factor.Span{Since: hourAgo.Add(time.Second / 2)}, "", 59},
+		"":                                    {factor.TimeWindow{}, "", 90},
+		"since=1h":                            {factor.TimeWindow{Since: hourAgo}, "", 60},
+		"until=1h":                            {factor.TimeWindow{Until: hourAgo}, "", 30},
+		"since=2h&until=1h":                   {factor.TimeWindow{Until: hourAgo}, "", 30},
+		"namespace=elsewhere":                 {factor.TimeWindow{}, "elsewhere", 1},
+		"until=2026-03-01T11:00:00Z":          {factor.TimeWindow{Until: askedAt.Add(-2 * time.Hour)}, "", 0},
+		"since=2026-03-01T12:00:00.5%2B00:00": {factor.TimeWindow{Since: hourAgo.Add(time.Second / 2)}, "", 59},
 	} {
 		want := factor.NewTotals("node-1", test.window)
 		for _, startUp := range append([]timeline.Timeline{pulling}, all...) {

@@ -62,34 +62,6 @@ type CauseTotals struct {
 	Unfinished Seconds        `json:"unfinished_seconds"`
 }
 
-// PullTotals contains the totals of pulls. The fields have the same meaning as in RegistryTotals.
-type PullTotals struct {
-	Pulls      int         `json:"pulls"`
-	Length     Seconds     `json:"seconds"`
-	Bytes      int64       `json:"bytes"`
-	Sized      SizedTotals `json:"sized"`
-	Failures   int         `json:"failures"`
-	InProgress int         `json:"in_progress"`
-}
-
-// Add adds other totals.
-func (p *PullTotals) Add(other PullTotals) {
-	p.Pulls += other.Pulls
-	p.Length += other.Length
-	p.Bytes += other.Bytes
-	p.Sized.Add(other.Sized)
-	p.Failures += other.Failures
-	p.InProgress += other.InProgress
-}
-
-// Add adds other totals.
-func (s *SizedTotals) Add(other SizedTotals) {
-	s.Pulls += other.Pulls
-	s.Length += other.Length
-	s.Bytes += other.Bytes
-	s.Unpack += other.Unpack
-}
-
 // Add adds the sums of another item. Add keeps the kind and the names of the item.
 func (i *ReportItem) Add(other ReportItem) {
 	i.StartUps += other.StartUps

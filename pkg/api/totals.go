@@ -38,13 +38,17 @@ const MaxRegistryTotals = 100
 // RegistryTotals contains the totals of the pulls from one registry.
 type RegistryTotals struct {
 	Registry string `json:"registry"`
-	// Pulls is the number of timed pulls that downloaded content. Length and Durations cover only the pulls that Pulls
-	// counts.
-	Pulls     int              `json:"pulls"`
-	Length    Seconds          `json:"seconds"`
-	Durations []DurationBucket `json:"durations"` // sorted by Bucket
-	Bytes     int64            `json:"bytes"`
+	PullTotals
+	Durations []DurationBucket `json:"durations"` // sorted by Bucket; of the pulls that Pulls counts
 	Unpack    Seconds          `json:"unpack_seconds"`
+}
+
+// PullTotals contains the totals of pulls.
+type PullTotals struct {
+	// Pulls is the number of timed pulls that downloaded content. Length covers only the pulls that Pulls counts.
+	Pulls  int     `json:"pulls"`
+	Length Seconds `json:"seconds"`
+	Bytes  int64   `json:"bytes"`
 	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. The totals outside Sized do
 	// not all cover the same pulls, because the bytes of some pulls are unknown.
 	Sized    SizedTotals `json:"sized"`
@@ -53,12 +57,30 @@ type RegistryTotals struct {
 	InProgress int `json:"in_progress"`
 }
 
+// Add adds other totals.
+func (p *PullTotals) Add(other PullTotals) {
+	p.Pulls += other.Pulls
+	p.Length += other.Length
+	p.Bytes += other.Bytes
+	p.Sized.Add(other.Sized)
+	p.Failures += other.Failures
+	p.InProgress += other.InProgress
+}
+
 // SizedTotals contains the totals of sized pulls (PullRecord.Sized). All fields cover the same pulls.
 type SizedTotals struct {
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
 	Bytes  int64   `json:"bytes"`
 	Unpack Seconds `json:"unpack_seconds"`
+}
+
+// Add adds other totals.
+func (s *SizedTotals) Add(other SizedTotals) {
+	s.Pulls += other.Pulls
+	s.Length += other.Length
+	s.Bytes += other.Bytes
+	s.Unpack += other.Unpack
 }
 
 // DurationBucket contains the pulls with similar durations. The buckets use the bucket numbers of a Prometheus native

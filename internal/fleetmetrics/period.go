@@ -1,0 +1,70 @@
+package fleetmetrics
+
+import (
+	"fmt"
+	"time"
+)
+
+// Windows of the recording rules. A rule with one of these windows records the increase of counters in the window that
+// ends at the evaluation of the rule.
+const (
+	quarter = 15 * time.Minute
+	hour    = time.Hour
+)
+
+// period is the time of a report: whole hours before an instant.
+type period struct {
+	until time.Time
+	hours int
+}
+
+// newPeriod returns the period that ends at an instant. It rounds the length up to whole hours, because the rules for
+// nodes and registries have windows of an hour.
+func newPeriod(until time.Time, length time.Duration) period {
+	return period{until.Truncate(time.Second), int((length + hour - 1) / hour)}
+}
+
+func (p period) length() time.Duration { return time.Duration(p.hours) * hour }
+
+func (p period) since() time.Time { return p.until.Add(-p.length()) }
+
+// The method "sum" returns an expression for the sum of a recorded series over the period. The sum has one value for
+// each window. The windows cover the whole period, and do not overlap.
+func (p period) sum(series string, window time.Duration) string {
+	return p.over("sum_over_time", series, window)
+}
+
+// The method "over" returns an expression that applies a function to a series. The function gets the values at the ends
+// of all windows in the period. PromQL evaluates a subquery at multiples of the window. So the expression shifts the
+// series, and the last window ends at the end of the period. The range is a second shorter than the period, because
+// Prometheus 2 includes the start of a range, unlike Prometheus 3.
+func (p period) over(function, series string, window time.Duration) string {
+	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
+		window/time.Minute)
+}
+
+// shifted returns an expression for a series that PromQL evaluates at multiples of the window.
+func (p period) shifted(series string, window time.Duration) string {
+	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
+		return fmt.Sprintf("(%s offset -%ds)", series, shift)
+	}
+	return series
+}
+
+// hoursWith returns an expression for the number of hours in which a recorded metric has at least one series.
+func (p period) hoursWith(metric string) string {
+	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", p.shifted(metric, hour), int(p.length()/time.Second)-1)
+}
+
+// increase returns an expression for the increase of a counter over the period. The counter's series can begin later
+// than the agent. A series that begins within the period counts from zero if the agent was scraped at the start of the
+// period, or if the agent started later. rules.yaml explains the four cases. If the agent restarted in the period, the
+// value of such a series lacks the time before the restart, so the increase without the first value can be larger.
+func (p period) increase(counter string) string {
+	const agents = "on (cluster, job, instance)"
+	seconds := int(p.length() / time.Second)
+	return fmt.Sprintf("(increase(%[1]s[%[2]ds]) and %[1]s offset %[2]ds) or "+
+		"((increase(%[1]s[%[2]ds]) > %[1]s or %[1]s) and %[3]s (podlapse_build_info offset %[2]ds or "+
+		"podlapse_build_info and %[3]s time() - process_start_time_seconds < %[2]d)) or "+
+		"increase(%[1]s[%[2]ds])", counter, seconds, agents)
+}
