@@ -147,7 +147,7 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Terminations: true})
-	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil ||
+	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"terminations":true}` + "\n"; err != nil ||
 		string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}

@@ -23,7 +23,7 @@ type header struct {
 	Runtime      bool      `json:"runtime,omitzero"` // true if the agent had this source; see timeline.Scope
 	Events       bool      `json:"events,omitzero"`
 	Since        time.Time `json:"since,omitzero"`
-	Terminations bool      `json:"ends,omitzero"` // true if the agent followed terminations
+	Terminations bool      `json:"terminations,omitzero"` // true if the agent followed terminations
 }
 
 // EncodeHeader encodes the first line of a recording.
