@@ -125,13 +125,13 @@ func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.cluster.Put(pod("raced", map[string]string{AskTime: ""}))
-	meddle := 3
+	conflicts := 3
 	h.cluster.BeforeApply(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if meddle--; meddle >= 0 {
+		if conflicts--; conflicts >= 0 {
 			web := h.cluster.Pod("ns", "web")
-			web.Annotations["meddled"] = strings.Repeat("x", meddle+1)
+			web.Annotations["changed"] = strings.Repeat("x", conflicts+1)
 			h.cluster.Put(web)
 			raced := h.cluster.Pod("ns", "raced")
 			raced.Annotations[Time] = "of another"
@@ -141,7 +141,7 @@ func TestConflictsAreRetried(t *testing.T) {
 	h.start()
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 	h.quiet()
-	if h.annotation("web", "meddled") != "x" || h.annotation("raced", Time) != "of another" {
+	if h.annotation("web", "changed") != "x" || h.annotation("raced", Time) != "of another" {
 		t.Errorf("update is lost: %v, %v", h.cluster.Pod("ns", "web").Annotations,
 			h.cluster.Pod("ns", "raced").Annotations)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// witness compares the observations with the created Events. When the agent reports a pod as watched, the agent must
-// have observed all Events of the API server about this pod.
-type witness struct {
+// eventChecker compares the observations with the created Events. When the agent reports a pod as watched, the agent
+// must have observed all Events of the API server about this pod.
+type eventChecker struct {
 	t       *testing.T
 	created map[string]map[string]time.Time // creation time of each Event, by the pod's UID
 	seen    map[string]map[string]bool
@@ -27,7 +27,7 @@ type witness struct {
 }
 
 // observe blocks for some time if slow is true, like a full queue.
-func (w *witness) observe(b *bubble, o timeline.Observation) {
+func (w *eventChecker) observe(b *bubble, o timeline.Observation) {
 	if w.slow {
 		time.Sleep(rand.N(300 * time.Millisecond))
 	}
@@ -63,7 +63,7 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 }
 
 // complete fails if the agent did not observe an Event of a pod.
-func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
+func (w *eventChecker) complete(b *bubble, when string, must func(uid string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for uid := range w.wants {
@@ -83,7 +83,7 @@ func namespaceOf(uid string) string {
 }
 
 // create records the time at which an Event is created.
-func (w *witness) create(uid, reason string) {
+func (w *eventChecker) create(uid, reason string) {
 	if w.created[uid] == nil {
 		w.created[uid] = map[string]time.Time{}
 	}
@@ -91,7 +91,7 @@ func (w *witness) create(uid, reason string) {
 }
 
 // watch requests the Events of a pod. The pods a to d arrive shortly before their first request.
-func (w *witness) watch(b *bubble, random *rand.Rand, uid, involved string) {
+func (w *eventChecker) watch(b *bubble, random *rand.Rand, uid, involved string) {
 	b.mu.Lock()
 	w.wants[uid] = namespaceOf(uid)
 	b.mu.Unlock()
@@ -112,7 +112,7 @@ func TestRandomHistories(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		w := &witness{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
+		w := &eventChecker{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
 			watched: map[string]bool{}, since: map[string]time.Time{}, arrivals: map[string]time.Time{},
 			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble

@@ -133,7 +133,7 @@ var formatTests = []struct {
 			`"size_bytes":5,"digest":"sha256:a","resolved_at":"2026-03-01T12:00:00Z",` +
 			`"layers":[{"digest":"sha256:b","size_bytes":4,"downloaded_at":"2026-03-01T12:00:00Z",` +
 			`"unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,` +
-			`"untold":true}],"network_down":true,"network_up":true}`,
+			`"incomplete":true}],"network_down":true,"network_up":true}`,
 	},
 }
 

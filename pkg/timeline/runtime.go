@@ -77,7 +77,7 @@ type Image struct {
 	Layered bool `json:"layered,omitzero"`
 	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain the missing
 	// layers.
-	Incomplete bool `json:"untold,omitzero"`
+	Incomplete bool `json:"incomplete,omitzero"`
 }
 
 // Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero

@@ -25,7 +25,7 @@ func main() {
 		signal.Notify(terminate, syscall.SIGTERM, syscall.SIGINT)
 		os.Exit(workload.Run(plan, startedAt, terminate, os.Stdout))
 	case len(arguments) == 1:
-		if err := beside(arguments[0], plan); err != nil {
+		if err := runProbeOrHook(arguments[0], plan); err != nil {
 			fail(1, err)
 		}
 	default:
@@ -33,9 +33,9 @@ func main() {
 	}
 }
 
-// The function "beside" runs one probe or one hook. The kubelet starts probes and hooks as additional processes in the
-// container.
-func beside(role string, plan workload.Plan) error {
+// The function "runProbeOrHook" runs one probe or one hook. The kubelet starts probes and hooks as additional processes
+// in the container.
+func runProbeOrHook(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return fmt.Errorf("open the container's log: %w", err)

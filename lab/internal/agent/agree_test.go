@@ -67,8 +67,9 @@ func TestReadRecordsGroupsTransitions(t *testing.T) {
 	other := strings.ReplaceAll(strings.ReplaceAll(printed, `"namespace":"n"`, `"namespace":"o"`),
 		`"kube_namespace":"n"`, `"kube_namespace":"o"`)
 	records := readPrinted(t, other+printed+other)
-	if len(records.Timelines) != 1 || len(records.Timelines[0].Transitions) != 4 || records.Strays+records.Torn != 0 {
-		t.Errorf("%d timelines, %d strays, %d torn", len(records.Timelines), records.Strays, records.Torn)
+	if len(records.Timelines) != 1 || len(records.Timelines[0].Transitions) != 4 ||
+		records.Unmatched+records.Torn != 0 {
+		t.Errorf("%d timelines, %d unmatched, %d torn", len(records.Timelines), records.Unmatched, records.Torn)
 	}
 	half := printed[:len(printed)-100]
 	records = readPrinted(t, half+printed)
@@ -77,8 +78,8 @@ func TestReadRecordsGroupsTransitions(t *testing.T) {
 		t.Errorf("after a kill: %+v", records)
 	}
 	_, stray, _ := strings.Cut(printed, "\n")
-	if records = readPrinted(t, other+stray); records.Strays != 4 {
-		t.Errorf("%d strays", records.Strays)
+	if records = readPrinted(t, other+stray); records.Unmatched != 4 {
+		t.Errorf("%d strays", records.Unmatched)
 	}
 }
 

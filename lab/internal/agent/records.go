@@ -11,10 +11,10 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines    []Timeline // start-ups in the order of printing, including repeated records
-	Strays       int        // number of transition records without a preceding timeline of the same pod
-	Torn         int        // number of lines that are incomplete because an agent was killed
-	Terminations []End      // terminations of deleted pods, in the order of printing
+	Timelines    []Timeline          // start-ups in the order of printing, including repeated records
+	Unmatched    int                 // number of transition records without a preceding timeline of the same pod
+	Torn         int                 // number of lines that are incomplete because an agent was killed
+	Terminations []TerminationRecord // terminations of deleted pods, in the order of printing
 }
 
 // Output contains the paths of the files with the agents' output.
@@ -72,9 +72,9 @@ func readRecords(data []byte, namespace string) Records {
 				records.Timelines[last].Cut = true
 			}
 		}
-		if r.end.Namespace != "" {
-			if r.end.Namespace == namespace {
-				records.Terminations = append(records.Terminations, r.end)
+		if r.termination.Namespace != "" {
+			if r.termination.Namespace == namespace {
+				records.Terminations = append(records.Terminations, r.termination)
 			}
 			continue
 		}
@@ -87,7 +87,7 @@ func readRecords(data []byte, namespace string) Records {
 		case mine && m.PodName == latest.Name:
 			records.Timelines[last].Transitions = append(records.Timelines[last].Transitions, r.transition)
 		default:
-			records.Strays++
+			records.Unmatched++
 		}
 	}
 	return records
@@ -95,9 +95,9 @@ func readRecords(data []byte, namespace string) Records {
 
 // record is a parsed line. Only one field is set: the field for the type of the line.
 type record struct {
-	end        End
-	timeline   Timeline
-	transition Transition
+	termination TerminationRecord
+	timeline    Timeline
+	transition  Transition
 }
 
 // readRecord parses one line. If an agent was killed while it wrote a record, the line contains only the start of this
@@ -117,9 +117,9 @@ func readRecord(line []byte) (r record, whole bool) {
 			r = record{}
 			continue
 		}
-		if decode(rest, &r.end) == nil && r.end.Namespace != "" && r.end.Termination.Verdict != "" &&
+		if t := &r.termination; decode(rest, t) == nil && t.Namespace != "" && t.Termination.Verdict != "" &&
 			!bytes.Contains(rest, []byte(`,"state":"`)) {
-			r.end.Raw = rest
+			r.termination.Raw = rest
 			return r, at == 0
 		}
 		r = record{}

@@ -11,9 +11,9 @@ import (
 
 // Schemas contains the JSON schemas of the records.
 type Schemas struct {
-	Timeline   *jsonschema.Schema
-	End        *jsonschema.Schema // schema for termination records, from the same schema file as Timeline
-	Transition *jsonschema.Schema
+	Timeline    *jsonschema.Schema
+	Termination *jsonschema.Schema // schema for termination records, from the same schema file as Timeline
+	Transition  *jsonschema.Schema
 }
 
 // ReadSchemas reads the schemas from the root directory of a repository.
@@ -22,7 +22,7 @@ func ReadSchemas(root string) (s Schemas, err error) {
 	if s.Timeline, err = readSchema(ours, ""); err != nil {
 		return Schemas{}, err
 	}
-	if s.End, err = readSchema(ours, "#/$defs/termination_line"); err != nil {
+	if s.Termination, err = readSchema(ours, "#/$defs/termination_line"); err != nil {
 		return Schemas{}, err
 	}
 	theirs := filepath.Join(root, "internal/transition/testdata/transition.schema.json")

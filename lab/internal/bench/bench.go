@@ -117,7 +117,7 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
-		b.Node.MendFragile(), b.Kube.RequestNamespaceDeletion(ctx, b.Node.Report, b.Namespace), b.Node.BreakFragile(),
+		b.Node.RepairFragile(), b.Kube.RequestNamespaceDeletion(ctx, b.Node.Report, b.Namespace), b.Node.BreakFragile(),
 	}
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)

@@ -46,8 +46,8 @@ func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) erro
 	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })
 }
 
-// Mend removes the registry's fault for one of the bench's images.
-func (b *Bench) Mend(ctx context.Context, name string) error {
+// Repair removes the registry's fault for one of the bench's images.
+func (b *Bench) Repair(ctx context.Context, name string) error {
 	return b.faults.change(ctx, b.Registry,
 		func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
 }

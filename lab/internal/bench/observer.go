@@ -28,9 +28,9 @@ func resident(n node.Node, namespace string) Observer {
 		namespace: namespace, report: n.Report, output: n.AgentOutput}
 }
 
-// Beside returns the Observer of an extra agent. Extra agents run in addition to the node's own agent, and are numbered
-// from 0.
-func (b *Bench) Beside(extra int) Observer {
+// ExtraAgent returns the Observer of an extra agent. Extra agents run in addition to the node's own agent, and are
+// numbered from 0.
+func (b *Bench) ExtraAgent(extra int) Observer {
 	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
@@ -43,10 +43,11 @@ func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline
 		func(t agent.Timeline) bool { return t.Name == name })
 }
 
-// AwaitEnd waits until the agent has reported the termination of a pod, and returns the report.
-func (o Observer) AwaitEnd(ctx context.Context, name string) (agent.End, error) {
+// AwaitTermination waits until the agent has reported the termination of a pod, and returns the report.
+func (o Observer) AwaitTermination(ctx context.Context, name string) (agent.TerminationRecord, error) {
 	return awaitPrinted(ctx, o, "the agent to report the termination of pod "+name,
-		func(r agent.Records) []agent.End { return r.Terminations }, func(e agent.End) bool { return e.Name == name })
+		func(r agent.Records) []agent.TerminationRecord { return r.Terminations },
+		func(e agent.TerminationRecord) bool { return e.Name == name })
 }
 
 // awaitPrinted waits for the first record that matches the condition.

@@ -32,15 +32,15 @@ type Attempt struct {
 	Direct    bool  // true if the node received configuration or layers without a mirror
 }
 
-// PullWitness collects the pull attempts since the call of WitnessPulls.
-type PullWitness struct {
+// PullCollector collects the pull attempts since the call of CollectPulls.
+type PullCollector struct {
 	bench   *Bench
 	kubelet *EventLog
 	Runtime *PullLog
 }
 
-// WitnessPulls starts to collect the pull attempts of the bench's pods.
-func (b *Bench) WitnessPulls() (*PullWitness, error) {
+// CollectPulls starts to collect the pull attempts of the bench's pods.
+func (b *Bench) CollectPulls() (*PullCollector, error) {
 	kubelet, err := b.OpenEventLog()
 	if err != nil {
 		return nil, err
@@ -49,15 +49,15 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &PullWitness{bench: b, kubelet: kubelet, Runtime: runtime}, nil
+	return &PullCollector{bench: b, kubelet: kubelet, Runtime: runtime}, nil
 }
 
 // Events returns the Events that the kubelet has created about the bench's pods.
-func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
+func (w *PullCollector) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
 // Attempts returns, for all pods, the completed attempts to pull an image, in the order in which the attempts ended.
 // The runtime's log does not name the pod of a pull, but the kubelet's Event about the end of the pull names the pod.
-func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
+func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 }
 
 // accesses returns the requests for an image from the registry's log, without the requests of the lab's own pushes.
-func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
+func (w *PullCollector) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
 	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
 	if !ours {
 		return nil, nil

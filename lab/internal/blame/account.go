@@ -81,7 +81,7 @@ type Fault struct {
 	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
 	FixedAt time.Time
 	Then    []Cause // if empty, the independent logs show the causes
-	Witness string
+	Source  string
 }
 
 // Slack is the largest difference between a timestamp in a log and the truth on a busy machine.
@@ -146,11 +146,11 @@ func (a Account) closedCalls() []Call {
 
 type stretches struct{ all []Stretch }
 
-func (s *stretches) add(from, to time.Time, witness string, causes ...Cause) {
+func (s *stretches) add(from, to time.Time, source string, causes ...Cause) {
 	if from.IsZero() || to.IsZero() || !to.After(from) {
 		return
 	}
-	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Witness: witness})
+	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Source: source})
 }
 
 // addCall adds the stretches during a call.

@@ -12,7 +12,7 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 			needed := s.Causes[0] == Runtime || s.Causes[0] == Disk || s.Causes[0] == Kubelet ||
 				slices.Contains(s.Causes, Runtime)
 			during := Span{later(s.From, away.From), earlier(s.To, away.To)}
-			over := Stretch{Span: during, Causes: []Cause{Runtime}, Slack: s.Slack, Witness: "scenario"}
+			over := Stretch{Span: during, Causes: []Cause{Runtime}, Slack: s.Slack, Source: "scenario"}
 			switch {
 			case s.From.Before(a.TakenUpAt) || during.Length() == 0:
 			case s.Causes[0] == Registry:
@@ -45,7 +45,7 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 		}
 		if !r.BegunAt.IsZero() && ran.Length() > 0 {
 			parts = append(parts, Stretch{Span: ran, Causes: []Cause{Runtime, App}, Slack: over.Slack,
-				Witness: over.Witness})
+				Source: over.Source})
 		}
 	}
 	return parts
@@ -69,7 +69,7 @@ func (f Fault) insertInto(laid []Stretch) []Stretch {
 		}
 	}
 	if !from.IsZero() && f.FixedAt.After(from) {
-		all = append(all, Stretch{Span: Span{from, f.FixedAt}, Causes: f.Causes, Slack: Slack, Witness: f.Witness})
+		all = append(all, Stretch{Span: Span{from, f.FixedAt}, Causes: f.Causes, Slack: Slack, Source: f.Source})
 	}
 	return Lay(all...)
 }

@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 			[]Reported{reported(0, 4, 10, Volumes)}, 0, 4, 0, 0},
 		"large error bound of the culprit": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 10, Network)}, 4, 0, 0, 0},
-		"no witness": {nil, []Reported{reported(0, 4, 0, Network)}, 0, 0, 0, 4},
+		"no known cause": {nil, []Reported{reported(0, 4, 0, Network)}, 0, 0, 0, 4},
 		"truth beyond the timeline": {[]Stretch{truth(3, 9, 0, Network)},
 			[]Reported{reported(0, 4, 0, Network)}, 1, 0, 0, 3},
 	} {

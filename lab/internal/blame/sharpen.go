@@ -74,7 +74,7 @@ func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 		}
 		if candidate.overlap(piece) > 0 || len(s.Causes) == 0 {
 			s.Causes = append(slices.Clone(candidate.Causes), s.Causes...)
-			s.Witness = candidate.Witness
+			s.Source = candidate.Source
 		} else {
 			s.Causes = append(s.Causes, candidate.Causes...)
 		}

@@ -28,9 +28,9 @@ func (s Span) overlap(other Span) time.Duration {
 // Stretch is a part of a pod's start-up for which independent logs show the cause.
 type Stretch struct {
 	Span
-	Causes  []Cause       // true causes; the matrix counts only the first cause
-	Slack   time.Duration // largest difference between each end and the truth
-	Witness string        // name of the log that shows the cause
+	Causes []Cause       // true causes; the matrix counts only the first cause
+	Slack  time.Duration // largest difference between each end and the truth
+	Source string        // name of the source that shows the cause, for example "kubelet's log"
 }
 
 // Lay merges stretches so that they do not overlap. If two stretches overlap, the stretch that is later in the list of

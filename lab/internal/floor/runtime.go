@@ -61,14 +61,14 @@ func (a *asker) run(ctx context.Context) {
 				if open == 1 {
 					beats.Reset(beat)
 				}
-				_ = a.runtime.AskArrived(ctx, string(pod.UID), pod.Spec.Containers[0].Image)
+				_ = a.runtime.QueryArrived(ctx, string(pod.UID), pod.Spec.Containers[0].Image)
 			case waits && isReady(pod):
 				starting[pod.UID] = false
 				open--
 				if open == 0 {
 					beats.Stop()
 				}
-				_ = a.runtime.AskReady(ctx, string(pod.UID))
+				_ = a.runtime.QueryReady(ctx, string(pod.UID))
 			}
 		case <-beats.C:
 			_ = a.runtime.Version(ctx)

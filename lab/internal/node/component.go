@@ -55,7 +55,7 @@ func (n Node) ensure(c component) error {
 		n.Report.Say("%s (pid %d) has exited, starting a new process; the last lines of its log:\n%s",
 			c.Name, record.PID, indent(process.Tail(record.Log, 5)))
 	}
-	n.killStrays(c)
+	n.killLeftovers(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
 			return fmt.Errorf("start %s: a port is in use: stop the process that uses the port: %w", c.Name, err)
@@ -68,10 +68,10 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killStrays kills the component's processes that have no record, because the lab was interrupted after it started
-// them. killStrays keeps child processes of the component, such as containerd's shims, because child processes run
+// killLeftovers kills the component's processes that have no record, because the lab was interrupted after it started
+// them. killLeftovers keeps child processes of the component, such as containerd's shims, because child processes run
 // another program.
-func (n Node) killStrays(c component) {
+func (n Node) killLeftovers(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {
 			_ = found.Stop(0)
@@ -89,7 +89,7 @@ func (n Node) await(ctx context.Context, c component) error {
 			return nil
 		}
 		if record, ok := n.table().Get(c.Name); !ok || !record.Alive() {
-			return progress.Hopeless(fmt.Errorf("%s exited before it was ready; the last lines of its log:\n%s",
+			return progress.Permanent(fmt.Errorf("%s exited before it was ready; the last lines of its log:\n%s",
 				c.Name, indent(process.Tail(record.Log, 20))))
 		}
 		return err

@@ -68,9 +68,9 @@ func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) e
 		Flags: []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)
 }
 
-// StartBeside starts additional agents on the lab's own node: one agent for each argument. Each argument contains the
-// flags of an agent. StartBeside waits until all agents are ready.
-func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
+// StartExtraAgentsOnNode starts additional agents on the lab's own node: one agent for each argument. Each argument
+// contains the flags of an agent. StartExtraAgentsOnNode waits until all agents are ready.
+func (n Node) StartExtraAgentsOnNode(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
 		agents[i] = ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(), Flags: slices.Concat([]string{

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// FragileHandler is the name of a runtime handler whose program is missing until MendFragile creates the program.
+// FragileHandler is the name of a runtime handler whose program is missing until RepairFragile creates the program.
 const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes the program that MendFragile
-// creates.
-func (n Node) MendFragile() error {
+// RepairFragile creates the program of the runtime handler "fragile". BreakFragile removes the program that
+// RepairFragile creates.
+func (n Node) RepairFragile() error {
 	err := os.Symlink(n.Programs.RuntimeTool("runc"), n.fragileProgram())
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)
@@ -24,7 +24,7 @@ func (n Node) MendFragile() error {
 	return nil
 }
 
-// BreakFragile removes the program that MendFragile created. Without this program, a pod with the handler cannot
+// BreakFragile removes the program that RepairFragile created. Without this program, a pod with the handler cannot
 // terminate.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -136,12 +136,12 @@ func TestFailedList(t *testing.T) {
 		if test.view == "#/" {
 			address = standIn(t, "--pods=5").address // start-ups of this stand-in do not change
 		}
-		server, mend := failingProxy(t, address, test.address)
+		server, repair := failingProxy(t, address, test.address)
 		tab := open(t, wide)
 		must(t, tab.Go(server+"/"+test.view))
 		alert := `document.querySelector('#alert').innerText`
 		must(t, tab.Await("the message", alert+`.includes(`+quoted(test.words)+`)`, soon))
-		mend()
+		repair()
 		must(t, tab.Await("the end of the message", Live+` && `+alert+` === ''`, soon))
 	}
 }
@@ -226,19 +226,19 @@ func TestHiddenPageDisconnects(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// failingProxy is a proxy that rejects requests for a path until the test calls mend.
-func failingProxy(t *testing.T, address, path string) (server string, mend func()) {
+// failingProxy is a proxy that rejects requests for a path until the test calls repair.
+func failingProxy(t *testing.T, address, path string) (server string, repair func()) {
 	t.Helper()
-	var mended atomic.Bool
+	var repaired atomic.Bool
 	proxy := &httputil.ReverseProxy{FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == path && !mended.Load() {
+		if r.URL.Path == path && !repaired.Load() {
 			http.Error(w, "bad gateway", http.StatusBadGateway)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
-	return listener.URL, func() { mended.Store(true) }
+	return listener.URL, func() { repaired.Store(true) }
 }

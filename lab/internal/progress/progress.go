@@ -91,10 +91,10 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 	}
 }
 
-// Hopeless wraps an error of the function that Wait calls, so that Wait returns immediately.
-func Hopeless(err error) error { return hopeless{err} }
+// Permanent wraps an error of the function that Wait calls, so that Wait returns immediately.
+func Permanent(err error) error { return permanent{err} }
 
-type hopeless struct{ error }
+type permanent struct{ error }
 
-func (hopeless) Fatal() bool     { return true }
-func (h hopeless) Unwrap() error { return h.error }
+func (permanent) Fatal() bool     { return true }
+func (h permanent) Unwrap() error { return h.error }

@@ -22,7 +22,7 @@ func TestWaitStopsAtHopelessError(t *testing.T) {
 	calls := 0
 	died := errors.New("it died")
 	err := New(&bytes.Buffer{}).Wait(t.Context(), "it", time.Minute, time.Millisecond,
-		func(context.Context) error { calls++; return Hopeless(died) })
+		func(context.Context) error { calls++; return Permanent(died) })
 	if calls != 1 || !errors.Is(err, died) {
 		t.Errorf("%d calls, error %v", calls, err)
 	}

@@ -38,7 +38,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := settleAgent(ctx, b); err != nil {
 		return err
 	}
-	busy, err := witnessWaits()
+	busy, err := sampleWaits()
 	if err != nil {
 		return err
 	}

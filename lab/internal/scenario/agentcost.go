@@ -36,7 +36,7 @@ const (
 // directory. At the same time, two other programs follow the same pods: a bare client-go reflector, and a reflector
 // that also makes the queries to the runtime that no agent with runtime timestamps can avoid.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
-	if err := b.Node.StartBeside(ctx, []string{"--records=timeline", "--debug-profiles",
+	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 			}
 		}
 		for _, name := range names {
-			if _, err := b.Beside(0).AwaitSettled(ctx, name); err != nil {
+			if _, err := b.ExtraAgent(0).AwaitSettled(ctx, name); err != nil {
 				return err
 			}
 		}

@@ -56,7 +56,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
-	witnessed, stop := witnessAnnotations(ctx, b)
+	watcher, stop := watchAnnotations(ctx, b)
 	if err := annotateDuringKills(ctx, b, v, change); err != nil {
 		_ = stop()
 		return err
@@ -78,7 +78,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := stop(); err != nil {
 		return err
 	}
-	if err := witnessed.judge(ctx, b, v); err != nil {
+	if err := watcher.judge(ctx, b, v); err != nil {
 		return err
 	}
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
@@ -179,11 +179,11 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 	for i := range pauses {
 		pauses[i] = 300*time.Millisecond + time.Duration(random.Int64N(int64(2*time.Second)))
 	}
-	meddling, enough := context.WithCancel(ctx)
+	writing, enough := context.WithCancel(ctx)
 	defer enough()
 	work, together := errgroup.WithContext(ctx)
-	meddled := make(chan int, 1)
-	go func() { meddled <- writeContinuously(meddling, b) }()
+	writes := make(chan int, 1)
+	go func() { writes <- writeContinuously(writing, b) }()
 	for i := range annotatedPods {
 		work.Go(func() error {
 			if err := sleep(together, time.Duration(i)*500*time.Millisecond); err != nil {
@@ -193,7 +193,7 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 			spec := corev1.PodSpec{Containers: []corev1.Container{
 				bench.MainContainer(mainName, b.BaseImage, time.Duration(i%3)*time.Second)}}
 			if err := b.CreateAnnotatedPod(together, name,
-				map[string]string{askStartUp: "true", askTime: "", "meddled": "0"}, spec); err != nil {
+				map[string]string{askStartUp: "true", askTime: "", "changed": "0"}, spec); err != nil {
 				return err
 			}
 			return awaitAnnotated(together, b, name)
@@ -215,7 +215,7 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 	})
 	err := work.Wait()
 	enough()
-	v.Note("another client wrote to the pods %d times, and the agent was killed %d times", <-meddled,
+	v.Note("another client wrote to the pods %d times, and the agent was killed %d times", <-writes,
 		agentKills)
 	return err
 }
@@ -225,10 +225,10 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {
-			change := map[string]string{"meddled": fmt.Sprint(n)}
-			manager := "meddler"
+			change := map[string]string{"changed": fmt.Sprint(n)}
+			manager := "other-client"
 			if isContended(i) && n%10 == 0 {
-				change[gotStartUp], manager = "by force", "usurper"
+				change[gotStartUp], manager = "by force", "overwriter"
 			}
 			err := b.Kube.ApplyAnnotations(ctx, b.Namespace, annotatedPod(i), manager, change)
 			if err == nil {

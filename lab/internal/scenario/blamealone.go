@@ -98,7 +98,7 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 	made := time.Now()
 	err = errors.Join(err, sleep(ctx, long), x.bench().Node.Thaw())
 	x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Kubelet), From: made, FixedAt: time.Now(),
-		Witness: "scenario"})
+		Source: "scenario"})
 	return errors.Join(err, x.awaitReady(ctx))
 }
 
@@ -188,7 +188,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}),
 			x.create(ctx, onePod(x.bench().BaseImage, readySoon)), x.awaitEvents(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long()))
-		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.awaitReady(ctx))
+		return errors.Join(err, x.bench().Repair(ctx, x.image("pause")), x.awaitReady(ctx))
 	}
 }
 

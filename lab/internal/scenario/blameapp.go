@@ -118,7 +118,7 @@ func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 	approved, err := bench.Dated(func() error { return x.bench().PassReadinessGate(ctx, x.name) })
 	x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Gate),
 		From:    x.exam.watched.Of(x.name).ContainersReadyAt,
-		FixedAt: approved.StartAt, Witness: "scenario"})
+		FixedAt: approved.StartAt, Source: "scenario"})
 	return err
 }
 

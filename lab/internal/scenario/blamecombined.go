@@ -147,7 +147,7 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	image, err := x.pushCold(ctx, mainName, smallLayer)
 	spec.Containers[0].Image = image
 	return func() error {
-		return errors.Join(x.awaitPulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Mend(ctx, x.image(mainName)))
+		return errors.Join(x.awaitPulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Repair(ctx, x.image(mainName)))
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 

@@ -57,7 +57,7 @@ func configRows(long func() time.Duration) []examRow {
 			})},
 		{"network-namesake", "the runtime's binary is missing at first: runtime",
 			failingSandbox(long, node.FragileHandler, blame.Runtime, func(_ context.Context, x *examPod) error {
-				return x.bench().Node.MendFragile()
+				return x.bench().Node.RepairFragile()
 			})},
 		{"slow-network", "the network plugin is slow: network", func(ctx context.Context, x *examPod) error {
 			fault := cni.Faults{Delay: cni.Duration{Duration: long()}}
@@ -131,15 +131,15 @@ func invalidImage(long func() time.Duration) playFunc {
 		x.giveUp()
 		x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Config), From: x.firstStated("InspectFailed",
 			""),
-			FixedAt: x.until, Witness: "kubelet's log"})
+			FixedAt: x.until, Source: "kubelet's log"})
 		return err
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function "mend" repairs the
-// runtime handler.
+// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function "repair" repairs
+// the runtime handler.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
-	mend func(context.Context, *examPod) error,
+	repair func(context.Context, *examPod) error,
 ) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		if err := x.bench().CreateRuntimeClass(ctx, x.name, handler); err != nil {
@@ -149,6 +149,6 @@ func failingSandbox(long func() time.Duration, handler string, culprit blame.Cau
 		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.RuntimeClassName, x.sandboxFault = &class, onlyCause(culprit)
 		err := errors.Join(x.create(ctx, spec), x.awaitEvents(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
-		return errors.Join(err, mend(ctx, x), x.awaitReady(ctx))
+		return errors.Join(err, repair(ctx, x), x.awaitReady(ctx))
 	}
 }

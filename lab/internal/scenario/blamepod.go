@@ -73,7 +73,7 @@ func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) err
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
-		blame.Fault{Causes: causes, From: from, FixedAt: fixed.StartAt, Then: then, Witness: "scenario"})
+		blame.Fault{Causes: causes, From: from, FixedAt: fixed.StartAt, Then: then, Source: "scenario"})
 	return err
 }
 

@@ -46,7 +46,7 @@ func pullRows(long func() time.Duration) []examRow {
 			image, err := x.pushCold(ctx, mainName, examLayer)
 			err = errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: status}),
 				x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 1), sleep(ctx, long()))
-			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.awaitReady(ctx))
+			return errors.Join(err, x.bench().Repair(ctx, x.image(mainName)), x.awaitReady(ctx))
 		}
 	}
 	return []examRow{

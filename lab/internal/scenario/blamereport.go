@@ -95,7 +95,7 @@ func (r examResult) print(out io.Writer) {
 			continue
 		}
 		fmt.Fprintf(out, "    truth  %7s %7s ±%-6s %-14s %s\n", at(t.From), at(t.To), seconds(t.Slack),
-			strings.Join(t.Causes, "/"), t.Witness)
+			strings.Join(t.Causes, "/"), t.Source)
 	}
 	for _, f := range r.score.Findings {
 		fmt.Fprintf(out, "    WRONG  %s s: the agent reports %s instead of %s (phase %s)\n", seconds(f.Length),

@@ -155,7 +155,7 @@ func answerOf(err error) string {
 // metricsAuth reads the agent's metrics and data with accounts that have the permission, with accounts that lack the
 // permission, and anonymously. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
+	const agent, scraper, prometheus, reader, unauthorized = "agent", "scraper", "prometheus", "reader", "unauthorized"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},
 		Verbs: []string{"list", "watch"}}
 	failures := []error{
@@ -167,13 +167,13 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			Verbs: []string{"get"}}),
 		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"},
 			Verbs: []string{"get"}}),
-		b.CreateAccount(ctx, stranger),
+		b.CreateAccount(ctx, unauthorized),
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
 	tokens := map[string]string{"an anonymous client": "", "a client with a made-up token": "made.up.token"}
-	for _, account := range []string{agent, scraper, prometheus, reader, stranger} {
+	for _, account := range []string{agent, scraper, prometheus, reader, unauthorized} {
 		token, err := b.Token(ctx, account, "")
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{reader, "/debug/observations", http.StatusForbidden},
 		// The ClusterRole system:discovery allows every account to read /api/* of the API server. The ClusterRole
 		// system:discovery must not give access to the agent's API.
-		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
+		{unauthorized, "/metrics", http.StatusForbidden}, {unauthorized, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
 		{"an anonymous client", "/readyz", http.StatusOK}, {"an anonymous client", "/livez", http.StatusOK},

@@ -51,7 +51,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	guarded := installation{name: "guarded", components: []string{"metrics-auth", "tls"},
-		more: func(ctx context.Context) error { return scrapeGuarded(ctx, b, v, certified) }}
+		more: func(ctx context.Context) error { return scrapeWithToken(ctx, b, v, certified) }}
 	if err := judgeRights(ctx, b, v, guarded); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Compared += objects
 	v.Note("the API server accepts %d objects of %d ways to install the agent, strictly, in a dry run", objects,
 		len(variants))
-	return judgeStrictness(ctx, b, v)
+	return requireStrictChart(ctx, b, v)
 }
 
 // dryRun applies an object in a dry run. dryRun first waits until the API server serves the kind of the object.
@@ -166,9 +166,9 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness requires that the API server refuses mistakes. An API server that also accepts mistakes would not
+// requireStrictChart requires that the API server refuses mistakes. An API server that also accepts mistakes would not
 // prove that the manifests are valid.
-func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
+func requireStrictChart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +
 			`metadata: {name: x, namespace: podlapse}, ` +

@@ -69,7 +69,7 @@ func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) e
 	if err != nil {
 		return err
 	}
-	made, err := j.witness.Events()
+	made, err := j.collector.Events()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 			v.Problem("the agent reports the Event %s as lost, but the API server has this Event", text)
 		}
 	}
-	provable := j.view.provableLosses(lost)
+	provable := j.sources.provableLosses(lost)
 	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
 		v.Problem("the agent must report the lost Events %q, but reports %q", provable, reported)
 	}
@@ -145,7 +145,7 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 
 // provableLosses returns the lost Events whose loss an agent can prove. An agent that does not wait for Events cannot
 // prove the loss of an Event. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
-func (s view) provableLosses(lost []string) (known []string) {
+func (s agentSources) provableLosses(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
 		if s.events && (s.runtime || reason == pulledReason || !slices.Contains(lost, pulledReason+"/"+container)) {
@@ -159,8 +159,8 @@ func (s view) provableLosses(lost []string) (known []string) {
 // an Event of the pull is lost, the report must be right within its error bound.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
-	of := j.view
-	defer func() { j.view = of }()
+	of := j.sources
+	defer func() { j.sources = of }()
 	for _, want := range c.wants {
 		truth, err := j.attemptsOf(ctx, c.pod, want)
 		if err != nil {
@@ -172,16 +172,17 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 				want.container, len(truth), len(pulls))
 			continue
 		}
-		j.view = view{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
+		j.sources = agentSources{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container),
+			runtime: of.runtime}
 		log, err := j.runtimeLog(timeline)
 		if err != nil {
 			return err
 		}
-		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove the download
+		if j.sources.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove the download
 			j.verdict.Problem("%s: the image was downloaded, but the agent reports %q", want.container,
 				pulls[0].Outcome)
 		}
-		if j.view != (view{}) && pulls[0].PullSeconds == "" {
+		if j.sources != (agentSources{}) && pulls[0].PullSeconds == "" {
 			j.verdict.Problem("%s: the agent does not report the duration of the pull", want.container)
 		}
 		j.judgeWords(want.container, want, want.outcome, pulls[0])

@@ -35,10 +35,10 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			"karpenter.sh/nodepool": "lab"})); err != nil {
 		return err
 	}
-	defer func() { // the context "mend" outlives ctx, so that an interrupted scenario also restores the node
-		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer func() { // the context "restoring" outlives ctx, so that an interrupted scenario also restores the node
+		restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, b.Kube.Merge(mend, nodePath,
+		err = errors.Join(err, b.Kube.Merge(restoring, nodePath,
 			nodeChange(false, map[string]any{corev1.LabelTopologyZone: nil, "karpenter.sh/nodepool": nil})))
 	}()
 	err = b.Node.RestartAgentWith(ctx,
@@ -204,11 +204,11 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	witness, err := witnessPressure("io")
+	sampler, err := samplePressure("io")
 	if err != nil {
 		return err
 	}
-	defer witness.stop()
+	defer sampler.stop()
 	rest, err := busyDisk(h.Node.State, tasks)
 	if err != nil {
 		return err
@@ -221,9 +221,9 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	if err := rest(); err != nil {
 		return err
 	}
-	witness.stop()
+	sampler.stop()
 	h.verdict.Contract(timeline)
-	witness.judge(timeline, h.verdict, "unpack")
+	sampler.judge(timeline, h.verdict, "unpack")
 	return nil
 }
 
@@ -240,11 +240,11 @@ func (h healthRun) addons(ctx context.Context) error {
 		corev1.PodSpec{Containers: []corev1.Container{crashing}}); err != nil {
 		return err
 	}
-	witness, err := witnessPressure("cpu")
+	sampler, err := samplePressure("cpu")
 	if err != nil {
 		return err
 	}
-	defer witness.stop()
+	defer sampler.stop()
 	rest := busy(3 * runtime.NumCPU())
 	defer rest()
 	err = h.CreateLabelledPod(ctx, "well", labels("lab-proxy", "2"),
@@ -260,9 +260,9 @@ func (h healthRun) addons(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	witness.stop()
+	sampler.stop()
 	h.verdict.Contract(timeline)
-	witness.judge(timeline, h.verdict)
+	sampler.judge(timeline, h.verdict)
 
 	// The kubelet restarts the crashed container immediately, and a second time after 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }

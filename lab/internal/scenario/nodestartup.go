@@ -70,10 +70,11 @@ func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer func() { // a remaining taint would prevent the restart of the kubelet with its usual settings
-		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
-		err = errors.Join(err, b.Node.RestoreNetwork(), b.Node.StartContainerd(mend), b.Node.StartKubelet(mend),
-			b.Node.Report.Wait(mend, "the node object without taints", 20*time.Second, 500*time.Millisecond,
+		err = errors.Join(err, b.Node.RestoreNetwork(), b.Node.StartContainerd(restoring),
+			b.Node.StartKubelet(restoring),
+			b.Node.Report.Wait(restoring, "the node object without taints", 20*time.Second, 500*time.Millisecond,
 				func(ctx context.Context) error { return b.Kube.Merge(ctx, nodePath, withoutTaints()) }))
 	}()
 	image, err := b.Image(ctx, startUpNetwork, startUpLayer)
@@ -134,7 +135,7 @@ func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	seen := make(chan error, 1)
-	go func() { seen <- n.witness(watching) }()
+	go func() { seen <- n.pollNode(watching) }()
 	taint := corev1.Taint{Key: startUpTaint, Effect: corev1.TaintEffectNoSchedule}
 	n.launched = time.Now()
 	if err := n.Node.StartKubelet(ctx, taint); err != nil {
@@ -152,8 +153,8 @@ func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	return n.finish(ctx)
 }
 
-// witness polls the Node object until the node is ready.
-func (n *nodeBoot) witness(ctx context.Context) error {
+// pollNode polls the Node object until the node is ready.
+func (n *nodeBoot) pollNode(ctx context.Context) error {
 	const every, limit = 20 * time.Millisecond, 2 * time.Minute
 	return n.Node.Report.Wait(ctx, "the node to be ready", limit, every, func(ctx context.Context) error {
 		var object corev1.Node

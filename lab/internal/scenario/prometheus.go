@@ -204,12 +204,12 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	beside, err := p.native.Exemplars(ctx, startupHistogram, since)
+	native, err := p.native.Exemplars(ctx, startupHistogram, since)
 	if err != nil {
 		return err
 	}
 	p.verdict.Note("Prometheus returned %d exemplars with classic buckets and %d with native buckets", len(exemplars),
-		len(beside))
+		len(native))
 	for _, pod := range p.pods {
 		trace, err := awaitTrace(ctx, p.bench, pod.plan.name, 1)
 		if err != nil {

@@ -22,8 +22,8 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 		}
 		slack += exact
 		// the end of the queue is known only from Events; without Events, the agent never reports the queue
-		if j.view.events {
-			slack += j.view.worstError(a, neighborInstants{})
+		if j.sources.events {
+			slack += j.sources.largestError(a, neighborInstants{})
 		}
 	}
 	reported, _, err := timeline.In("pull_queue", container)

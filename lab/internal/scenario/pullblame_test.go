@@ -23,11 +23,11 @@ func TestJudgeBlame(t *testing.T) {
 		return phase
 	}
 	pull := reported("pull", 30*time.Second, 31*time.Second, 30*time.Second)
-	full, withoutEvents := view{events: true, runtime: true}, view{runtime: true}
+	full, withoutEvents := agentSources{events: true, runtime: true}, agentSources{runtime: true}
 	for name, test := range map[string]struct {
-		view   view
-		phases []agent.Phase
-		want   string // part of the expected output; empty if the verdict passes
+		sources agentSources
+		phases  []agent.Phase
+		want    string // part of the expected output; empty if the verdict passes
 	}{
 		"unattributed with all candidates": {withoutEvents,
 			[]agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull}, ""},
@@ -44,7 +44,7 @@ func TestJudgeBlame(t *testing.T) {
 		for i := range test.phases {
 			test.phases[i].Container = mainName
 		}
-		j := &pullJudge{verdict: &Verdict{Compared: 1}, stack: currentStack(t), view: test.view}
+		j := &pullJudge{verdict: &Verdict{Compared: 1}, stack: currentStack(t), sources: test.sources}
 		j.judgeBlame("pod", mainName, truth, agent.Timeline{Phases: test.phases})
 		var out bytes.Buffer
 		j.verdict.Print(&out)

@@ -21,10 +21,10 @@ type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// The field "failures" is the number of failed pulls before the function "mend" ends the fault. Zero means that no
-	// pull fails. If the field "failures" is positive and the field "mend" is nil, every pull of the image fails.
+	// The field "failures" is the number of failed pulls before the function "repair" ends the fault. Zero means that
+	// no pull fails. If the field "failures" is positive and the field "repair" is nil, every pull of the image fails.
 	failures int
-	mend     func(context.Context) error
+	repair   func(context.Context) error
 	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After
 	// the interruption, the next attempt reuses the received content.
 	cutOff bool
@@ -113,8 +113,8 @@ func plainCase(pod, image, outcome string) pullCase {
 }
 
 // failsFirst adds a number of initial failures to the case.
-func (c pullCase) failsFirst(failures int, mend func(context.Context) error, classes ...string) pullCase {
-	c.failures, c.mend = failures, mend
+func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
+	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
 	return c
 }
@@ -130,8 +130,8 @@ func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures
 	if err != nil {
 		return pullCase{}, err
 	}
-	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, name) }
-	return plainCase(name, image, agent.Downloaded).failsFirst(failures, mend, class),
+	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, name) }
+	return plainCase(name, image, agent.Downloaded).failsFirst(failures, repair, class),
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
@@ -142,8 +142,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	if err != nil {
 		return pullCase{}, err
 	}
-	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, "reset") }
-	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, mend, "registry_error")
+	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, "reset") }
+	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, repair, "registry_error")
 	c.cutOff = true
 	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
 	return c, p.bench.Break(ctx, "reset", rule)
@@ -157,8 +157,8 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	if err != nil {
 		return pullCase{}, err
 	}
-	mend := func(ctx context.Context) error { _, err := p.pushColdImage(ctx, "platform"); return err }
-	return plainCase("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
+	repair := func(ctx context.Context) error { _, err := p.pushColdImage(ctx, "platform"); return err }
+	return plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform"), nil
 }
 
 // unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
@@ -277,8 +277,8 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 			return err
 		}
 	}
-	if c.mend != nil {
-		if err := c.mend(ctx); err != nil {
+	if c.repair != nil {
+		if err := c.repair(ctx); err != nil {
 			return err
 		}
 	}
@@ -292,13 +292,13 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 	return p.bench.AwaitReady(ctx, c.pod, limit)
 }
 
-func (c pullCase) endless() bool { return c.failures > 0 && c.mend == nil }
+func (c pullCase) endless() bool { return c.failures > 0 && c.repair == nil }
 
 // awaitFailure waits until the pull of the pod's image has failed as often as planned.
 func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
 	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
-		calls, err := p.witness.Runtime.Of(c.wants[0].image)
+		calls, err := p.collector.Runtime.Of(c.wants[0].image)
 		if err != nil {
 			return err
 		}

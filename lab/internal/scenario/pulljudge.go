@@ -52,7 +52,7 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 func (j *pullJudge) attemptsOf(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
-			all, err := j.witness.Attempts(ctx, want.image)
+			all, err := j.collector.Attempts(ctx, want.image)
 			mine = bench.Of(all, pod, want.kubeletsName())
 			return err
 		})
@@ -78,7 +78,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // the agent also reports a pull whose image was present
-	if len(pulls) == 0 || len(pulls) > count || j.view.isFull() && len(pulls) < count {
+	if len(pulls) == 0 || len(pulls) > count || j.sources.isFull() && len(pulls) < count {
 		v.Problem("%s: the agent must report %d attempts, but reports %d", what, count, len(pulls))
 	}
 	for i, pull := range pulls {
@@ -94,7 +94,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		if count > 1 {
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
-		if j.view.isFull() && pull.Attempt != at {
+		if j.sources.isFull() && pull.Attempt != at {
 			v.Problem("%s: the agent reports the wrong number of the attempt, counted from 0: %d", name, pull.Attempt)
 		}
 		outcome := agent.Failed
@@ -152,7 +152,7 @@ func (w wantedPull) inconclusive(c pullCase, truth []bench.Attempt) string {
 func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
 	v := j.verdict
 	v.Compared++
-	unknown := !j.view.isFull() && pull.Outcome == agent.Unknown
+	unknown := !j.sources.isFull() && pull.Outcome == agent.Unknown
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: want outcome %s, but the agent reports %q", what, outcome, pull.Outcome)
 	}
@@ -166,7 +166,7 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 		v.Problem("%s: want digest %s, but the agent reports %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !j.view.events { // the agent might have missed the container status with the reason
+	if !j.sources.events { // the agent might have missed the container status with the reason
 		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
@@ -185,7 +185,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if !byRegistry && !truth.Failed() {
 		j.unseen = append(j.unseen, unseenPull{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	limit := j.limit(what, pull.Error, truth, j.view.worstLength(truth, near))
+	limit := j.limit(what, pull.Error, truth, j.sources.largestLengthError(truth, near))
 	if truth.Failed() {
 		j.judgeFailed(what, truth, pull, limit)
 		return
@@ -211,7 +211,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
 		j.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true,
 			limit)
-	} else if j.view.isFull() {
+	} else if j.sources.isFull() {
 		j.verdict.Problem("%s: the agent does not report the times of the request and the failure", what)
 	}
 	for part, reported := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
@@ -225,7 +225,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 // The method "length" compares one duration. An agent that lacks a source is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
-	if err != nil && reported == "" && !j.view.isFull() {
+	if err != nil && reported == "" && !j.sources.isFull() {
 		return
 	}
 	if err != nil && reported != "" {
@@ -242,11 +242,11 @@ func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pul
 	kept := j.stack.Containerd.KeepsLayers()
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
-	case pull.Download == nil && j.view.isFull() && kept:
+	case pull.Download == nil && j.sources.isFull() && kept:
 		j.verdict.Problem("%s: the agent does not report the download of the pull", what)
 	case pull.Download == nil:
 	case pull.Download.Bytes > truth.Bytes,
-		(j.view.isFull() || !kept) && pull.Download.Bytes < truth.BlobBytes-besides:
+		(j.sources.isFull() || !kept) && pull.Download.Bytes < truth.BlobBytes-besides:
 		j.verdict.Problem(
 			"%s: the registry sent %d bytes, including %d for layers and configuration; the agent reports %d", what,
 			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
@@ -301,14 +301,14 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		return
 	}
 	limit := time.Duration(len(truth)-1) * exact // each wait can differ from the truth by "exact"
-	if !j.view.isFull() {
+	if !j.sources.isFull() {
 		if !there {
 			return
 		}
-		limit += j.capped(c.pod+" back-off", stated, j.view.worstBackoff(truth, near))
+		limit += j.capped(c.pod+" back-off", stated, j.sources.largestBackoffError(truth, near))
 	}
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
-	if !j.view.events && measured < waited/leastBackoff {
+	if !j.sources.events && measured < waited/leastBackoff {
 		j.verdict.Problem("%s: the agent reports %s of back-off, but the statuses show most of the %s", c.pod,
 			seconds(measured), seconds(waited))
 	}

@@ -129,7 +129,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		slow++
 		if seen[truth] {
 			reported++
-		} else if j.view.isFull() {
+		} else if j.sources.isFull() {
 			j.verdict.Problem("the agent must report the %s pull of %s for %s while the pull is in progress, "+
 				"but never did so from %s",
 				truth.outcome, truth.image, truth.pod, ends(truth.span))
@@ -178,7 +178,7 @@ func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
 		j.verdict.Problem("%d responses contain an open phase without a call to the runtime: %s", wrong[text], text)
 	}
-	if right == 0 && j.view.isFull() {
+	if right == 0 && j.sources.isFull() {
 		j.verdict.Problem("the agent never reported the phase \"pull\" for a pod whose image was arriving")
 	}
 	j.verdict.Note("%d open phases named a pull or an unpacking that was in progress", right)

@@ -3,7 +3,7 @@ package scenario
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
 // canReport reports whether an agent with these sources has evidence of the outcome after the given number of attempts.
-func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
+func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool {
 	switch {
 	case s.isFull():
 		return true
@@ -22,7 +22,7 @@ func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 
 // judgeReported requires that an agent that lacks a source reports all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if j.view.isFull() || !j.view.canReport(c, want, attempts) {
+	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {
@@ -32,13 +32,13 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 	if want.outcome != agent.Downloaded {
 		return
 	}
-	if j.view.events && pull.QueueSeconds == "" {
+	if j.sources.events && pull.QueueSeconds == "" {
 		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report this wait",
 			what)
 	}
 	// Without Events, the start of the pull is known only from the step before the pull. Without Events, the error
 	// bound of a short pull is as large as the pull's duration.
-	if (j.view.events || c.atLeast > 0) && pull.PullSeconds == "" {
+	if (j.sources.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)
 	}

@@ -14,18 +14,18 @@ import (
 // pullRun is one run of a scenario about pulls. Several agents with different sources observe the same pulls.
 type pullRun struct {
 	bench     *bench.Bench
-	witness   *bench.PullWitness
+	collector *bench.PullCollector
 	judges    []*pullJudge // one element for each agent; the first element is for the node's own agent
 	startedAt time.Time    // start time of the agent that started last
 }
 
 // pullJudge compares an agent's reports about pulls with the truth.
 type pullJudge struct {
-	bench   *bench.Bench
-	witness *bench.PullWitness
-	agent   bench.Observer
-	stack   stack.Stack
-	view    view
+	bench     *bench.Bench
+	collector *bench.PullCollector
+	agent     bench.Observer
+	stack     stack.Stack
+	sources   agentSources
 
 	mu      sync.Mutex
 	verdict *Verdict
@@ -36,28 +36,28 @@ type pullJudge struct {
 // watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,
 // and the other additional agent has no container runtime. The method "report" stops the additional agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
-	witness, err := b.WitnessPulls()
+	collector, err := b.CollectPulls()
 	if err != nil {
 		return nil, err
 	}
-	p := &pullRun{bench: b, witness: witness}
-	p.watchedBy(b.Observer, view{events: true, runtime: true})
-	neighbors := []view{{runtime: true}, {events: true}}
+	p := &pullRun{bench: b, collector: collector}
+	p.watchedBy(b.Observer, agentSources{events: true, runtime: true})
+	neighbors := []agentSources{{runtime: true}, {events: true}}
 	var flags [][]string
 	for extra, s := range neighbors {
 		flags = append(flags, s.flags())
-		p.watchedBy(b.Beside(extra), s)
+		p.watchedBy(b.ExtraAgent(extra), s)
 	}
-	if err := b.Node.StartBeside(ctx, flags...); err != nil {
+	if err := b.Node.StartExtraAgentsOnNode(ctx, flags...); err != nil {
 		return nil, err
 	}
 	p.startedAt = time.Now()
 	return p, nil
 }
 
-func (p *pullRun) watchedBy(o bench.Observer, s view) {
-	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, stack: p.bench.Node.Stack,
-		view: s, verdict: &Verdict{}})
+func (p *pullRun) watchedBy(o bench.Observer, s agentSources) {
+	p.judges = append(p.judges, &pullJudge{bench: p.bench, collector: p.collector, agent: o, stack: p.bench.Node.Stack,
+		sources: s, verdict: &Verdict{}})
 }
 
 // settle waits until all agents have run for five seconds.
@@ -72,7 +72,7 @@ func (p *pullRun) report(v *Verdict) error {
 				return err
 			}
 		}
-		v.Include(j.view.String(), j.verdict)
+		v.Include(j.sources.String(), j.verdict)
 	}
 	return p.bench.Node.StopExtraAgents()
 }
@@ -81,14 +81,14 @@ func (p *pullRun) report(v *Verdict) error {
 func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
-		return timeline, fmt.Errorf("%s: %w", j.view, err)
+		return timeline, fmt.Errorf("%s: %w", j.sources, err)
 	}
 	return timeline, j.keep(timeline)
 }
 
 // The method "keep" saves a timeline for developers.
 func (j *pullJudge) keep(timeline agent.Timeline) error {
-	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
+	return keepAs(j.bench, timeline.Name+j.sources.suffix(), timeline)
 }
 
 func (j *pullJudge) wasPulled(g realPull) {

@@ -17,7 +17,7 @@ import (
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
-	c.mend = nil
+	c.repair = nil
 	c.failures = 1
 	truth := []bench.Attempt{
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ReportedAt: after(10 * time.Millisecond),
@@ -46,92 +46,95 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	return c, truth, timeline
 }
 
-var fullView, viewWithoutRuntime, viewWithoutEvents = view{events: true, runtime: true}, view{events: true},
-	view{runtime: true}
+var (
+	allSources     = agentSources{events: true, runtime: true}
+	withoutRuntime = agentSources{events: true}
+	withoutEvents  = agentSources{runtime: true}
+)
 
 var nearPulls = neighborInstants{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 
 // pullVerdicts contains the cases of TestPullVerdict.
 var pullVerdicts = map[string]struct {
-	view view
-	edit func(*agent.Timeline)
-	want string // part of the expected output; empty if the verdict passes
+	sources agentSources
+	edit    func(*agent.Timeline)
+	want    string // part of the expected output; empty if the verdict passes
 }{
-	"error bound larger than the evidence allows, without runtime": {viewWithoutRuntime,
+	"error bound larger than the evidence allows, without runtime": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
 		"but its evidence allows at most"},
-	"error bound larger than the evidence allows, without Events": {viewWithoutEvents,
+	"error bound larger than the evidence allows, without Events": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" },
 		"but its evidence allows at most"},
-	"duration within an allowed error bound": {viewWithoutEvents,
+	"duration within an allowed error bound": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
-	"duration beyond an allowed error bound": {viewWithoutEvents,
+	"duration beyond an allowed error bound": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
-	"back-off with an error bound larger than the evidence allows": {viewWithoutRuntime,
+	"back-off with an error bound larger than the evidence allows": {withoutRuntime,
 		func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
-	"unchanged":                  {fullView, func(*agent.Timeline) {}, ""},
-	"unchanged, without runtime": {viewWithoutRuntime, func(*agent.Timeline) {}, ""},
-	"missing attempt": {fullView, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+	"unchanged":                  {allSources, func(*agent.Timeline) {}, ""},
+	"unchanged, without runtime": {withoutRuntime, func(*agent.Timeline) {}, ""},
+	"missing attempt": {allSources, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
 		"reports 1"},
-	"missing attempt, without runtime": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+	"missing attempt, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
 		""},
-	"no attempts": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls = nil },
+	"no attempts": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = nil },
 		"reports 0"},
-	"additional attempt": {viewWithoutRuntime,
+	"additional attempt": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
-	"wrong outcome": {fullView, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
-	"wrong outcome, without runtime": {viewWithoutRuntime,
+	"wrong outcome": {allSources, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+	"wrong outcome, without runtime": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
-	"unknown outcome": {fullView, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-	"unknown outcome, without runtime": {viewWithoutRuntime,
+	"unknown outcome": {allSources, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+	"unknown outcome, without runtime": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "the evidence shows the outcome"},
 	// After a failed attempt, the runtime does not show which attempt downloaded the image.
-	"unknown outcome, without Events": {viewWithoutEvents,
+	"unknown outcome, without Events": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
-	"wrong failure": {viewWithoutRuntime,
+	"wrong failure": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
-	"no failure": {fullView, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+	"no failure": {allSources, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 		"want failure not_found"},
-	"failure of a successful attempt": {fullView, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
+	"failure of a successful attempt": {allSources, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
 		"did not fail"},
-	"queue too long": {fullView,
+	"queue too long": {allSources,
 		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
-	"pull too long": {fullView,
+	"pull too long": {allSources,
 		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
-	"pull too short": {fullView,
+	"pull too short": {allSources,
 		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
-	"queue within its error bound": {viewWithoutRuntime,
+	"queue within its error bound": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
-	"queue beyond its error bound": {viewWithoutRuntime,
+	"queue beyond its error bound": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
-	"no pull time": {fullView,
+	"no pull time": {allSources,
 		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-	"no pull time, without runtime": {viewWithoutRuntime,
+	"no pull time, without runtime": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "evidence shows the pull's duration"},
-	"no pull time, without Events": {viewWithoutEvents,
+	"no pull time, without Events": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
-	"no queue, without runtime": {viewWithoutRuntime,
+	"no queue, without runtime": {withoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "reported the wait in the queue"},
-	"no queue, without Events": {viewWithoutEvents,
+	"no queue, without Events": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
-	"no failure, without runtime": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+	"no failure, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 		"want failure not_found"},
-	"no failure, without Events": {viewWithoutEvents, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+	"no failure, without Events": {withoutEvents, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 		""},
-	"failure other, without Events": {viewWithoutEvents,
+	"failure other, without Events": {withoutEvents,
 		func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "want failure not_found"},
-	"too many bytes": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
-	"too few bytes":  {fullView, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
-	"no bytes":       {fullView, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
-	"other registry": {fullView,
+	"too many bytes": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+	"too few bytes":  {allSources, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
+	"no bytes":       {allSources, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
+	"other registry": {allSources,
 		func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
-	"other container": {fullView, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
+	"other container": {allSources, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
 		"that did not happen"},
-	"lost Event": {fullView,
+	"lost Event": {allSources,
 		func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
-	"back-off reported as pull": {fullView, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
+	"back-off reported as pull": {allSources, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
 		"WRONG"},
-	"last byte too late": {fullView, func(t *agent.Timeline) {
+	"last byte too late": {allSources, func(t *agent.Timeline) {
 		t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond)
 	}, "last byte"},
 }
@@ -139,9 +142,9 @@ var pullVerdicts = map[string]struct {
 func TestPullVerdict(t *testing.T) {
 	for name, test := range pullVerdicts {
 		c, truth, timeline := retried()
-		c.mend = func(context.Context) error { return nil }
+		c.repair = func(context.Context) error { return nil }
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), sources: test.sources}
 		j.judgeImage(c, c.wants[0], truth, nearPulls, timeline)
 		j.judgeStartUp(c, [][]bench.Attempt{truth}, nearPulls, timeline)
 		var out bytes.Buffer
@@ -173,7 +176,7 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), view: view{runtime: true}}
+		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), sources: agentSources{runtime: true}}
 		j.judgeImage(c, c.wants[0], truth, neighborInstants{after(-100 * time.Millisecond),
 			after(13400 * time.Millisecond)},
 			timeline)
@@ -214,13 +217,13 @@ func TestJudgeLosses(t *testing.T) {
 		{Container: "c3", Reason: "Pulled"},
 	}
 	lost := lostOf(made, stored)
-	judge := func(of view, lost []string, text string, counted float64) *Verdict {
+	judge := func(of agentSources, lost []string, text string, counted float64) *Verdict {
 		v := &Verdict{Compared: 1}
-		j := pullJudge{verdict: v, stack: currentStack(t), view: of}
+		j := pullJudge{verdict: v, stack: currentStack(t), sources: of}
 		j.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
 		return v
 	}
-	full := view{events: true, runtime: true}
+	full := agentSources{events: true, runtime: true}
 	for text, want := range map[string]bool{
 		"Pulled/c2 Pulling/c3 Pulled/c3": false,
 		"":                               true,
@@ -239,16 +242,16 @@ func TestJudgeLosses(t *testing.T) {
 	if !judge(full, nil, "", 0).Failed() {
 		t.Error("a run without losses passes")
 	}
-	if v := judge(view{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
+	if v := judge(agentSources{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
 		t.Errorf("the Event that proves Pulling is lost as well, but the verdict is %q", v.Problems)
 	}
-	if !judge(view{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
+	if !judge(agentSources{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
 		t.Error("a reported loss without evidence passes")
 	}
-	if v := judge(view{runtime: true}, lost, "", 0); v.Failed() {
+	if v := judge(agentSources{runtime: true}, lost, "", 0); v.Failed() {
 		t.Errorf("an agent without Events reports no losses, but the verdict is %q", v.Problems)
 	}
-	if !judge(view{runtime: true}, lost, "Pulled/c2", 1).Failed() {
+	if !judge(agentSources{runtime: true}, lost, "Pulled/c2", 1).Failed() {
 		t.Error("an agent without Events reports a loss, which passes")
 	}
 }
@@ -283,7 +286,7 @@ func TestLivePulls(t *testing.T) {
 		"pull after the call": {[]agent.Live{pulling}, inCall, 12 * time.Second, "without a call"},
 	} {
 		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, stack: currentStack(t),
-			view: view{events: true, runtime: true}}
+			sources: agentSources{events: true, runtime: true}}
 		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second), called: span(1500*time.Millisecond, 5*time.Second)}}
 		j.verdict.Compared = 1

@@ -137,7 +137,7 @@ func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 		}
 		reported += p.reported.Bytes
 	}
-	if reported > sent || (complete || j.view.isFull() && kept) && reported < blobs-besides*int64(len(pulls)) {
+	if reported > sent || (complete || j.sources.isFull() && kept) && reported < blobs-besides*int64(len(pulls)) {
 		j.verdict.Problem("%s: the registry sent %d bytes, including %d for layers and configuration; the agent "+
 			"reports %d", strings.Join(pods, " and "), sent, blobs, reported)
 	}
@@ -194,7 +194,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		timelines[pod] = timeline
 	}
 	// Attempts of all pods, in the order in which the attempts ended.
-	attempts, err := j.witness.Attempts(ctx, reference)
+	attempts, err := j.collector.Attempts(ctx, reference)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		j.judgeBlocker(a, attempts, near, pull)
 		j.verdict.Contract(timelines[a.Pod])
 	}
-	if downloads > 1 || downloads == 0 && j.view.isFull() {
+	if downloads > 1 || downloads == 0 && j.sources.isFull() {
 		j.verdict.Problem("same %s: the pull of exactly one pod downloaded the image, but the agent reports a "+
 			"download for %d pods", how,
 			downloads)
@@ -248,7 +248,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
-		if queue > long && j.view.isFull() {
+		if queue > long && j.sources.isFull() {
 			j.verdict.Problem("%s: the pull waited %s in the queue, but the agent does not name the pull that "+
 				"blocked it", waited.Pod,
 				seconds(queue))
@@ -256,7 +256,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 		return
 	}
 	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
-		length > queue+j.limit(waited.Pod+" blocker", pull.Error, waited, j.view.worstError(waited, near)) {
+		length > queue+j.limit(waited.Pod+" blocker", pull.Error, waited, j.sources.largestError(waited, near)) {
 		j.verdict.Problem("%s: the pull waited %s in the queue, but the agent reports a wait of %q s for pod %s",
 			waited.Pod, seconds(queue),
 			by.Seconds, by.Pod)

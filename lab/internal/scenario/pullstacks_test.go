@@ -38,27 +38,27 @@ func TestBytesByStack(t *testing.T) {
 		&agent.Download{Bytes: 600_001}
 	for name, test := range map[string]struct {
 		stack    string
-		view     view
+		sources  agentSources
 		download *agent.Download
 		want     string // part of the expected output; empty if the verdict passes
 	}{
-		"all bytes":                           {stack.Current, fullView, whole, ""},
-		"no bytes":                            {stack.Current, fullView, nil, missing},
-		"no bytes, with parallel pulls":       {"gke", fullView, nil, missing},
-		"no bytes, containerd 1":              {"containerd-1.7", fullView, nil, missing},
-		"no bytes, without Events":            {stack.Current, viewWithoutEvents, nil, ""},
-		"too few bytes":                       {stack.Current, fullView, part, "reports 70000"},
-		"all bytes, layers discarded":         {"eks", fullView, whole, ""},
-		"no bytes, layers discarded":          {"eks", fullView, nil, ""},
-		"too few bytes, layers discarded":     {"eks", fullView, part, "reports 70000"},
-		"too many bytes, layers discarded":    {"eks", fullView, more, "reports 600001"},
-		"too few, discarded, without Events":  {"eks", viewWithoutEvents, part, "reports 70000"},
-		"too many, discarded, without Events": {"eks", viewWithoutEvents, more, "reports 600001"},
-		"none, discarded, without Events":     {"eks", viewWithoutEvents, nil, ""},
+		"all bytes":                           {stack.Current, allSources, whole, ""},
+		"no bytes":                            {stack.Current, allSources, nil, missing},
+		"no bytes, with parallel pulls":       {"gke", allSources, nil, missing},
+		"no bytes, containerd 1":              {"containerd-1.7", allSources, nil, missing},
+		"no bytes, without Events":            {stack.Current, withoutEvents, nil, ""},
+		"too few bytes":                       {stack.Current, allSources, part, "reports 70000"},
+		"all bytes, layers discarded":         {"eks", allSources, whole, ""},
+		"no bytes, layers discarded":          {"eks", allSources, nil, ""},
+		"too few bytes, layers discarded":     {"eks", allSources, part, "reports 70000"},
+		"too many bytes, layers discarded":    {"eks", allSources, more, "reports 600001"},
+		"too few, discarded, without Events":  {"eks", withoutEvents, part, "reports 70000"},
+		"too many, discarded, without Events": {"eks", withoutEvents, more, "reports 600001"},
+		"none, discarded, without Events":     {"eks", withoutEvents, nil, ""},
 	} {
 		c, truth, timeline := retried()
 		timeline.Pulls[1].Download = test.download
-		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
 		j.judgeBytes(name, c, truth[1], timeline.Pulls[1])
 		expect(t, name, j.verdict.Problems, test.want)
 	}
@@ -72,26 +72,30 @@ func TestSharedBytesByStack(t *testing.T) {
 	bytes := func(count int64) *agent.Download { return &agent.Download{Bytes: count} }
 	for name, test := range map[string]struct {
 		stack   string
-		view    view
+		sources agentSources
 		reports reports
 		want    string
 	}{
-		"each its own":              {stack.Current, fullView, reports{bytes(592_896), bytes(66_000)}, ""},
-		"shared in the second":      {stack.Current, fullView, reports{bytes(68_096), bytes(590_800)}, ""},
-		"shared in none":            {stack.Current, fullView, reports{bytes(68_096), bytes(66_000)}, "reports 134096"},
-		"shared in both":            {stack.Current, fullView, reports{bytes(592_896), bytes(590_800)}, "1183696"},
-		"one not reported":          {stack.Current, fullView, reports{bytes(592_896), nil}, "reports 592896"},
-		"one not reported, a view":  {stack.Current, viewWithoutEvents, reports{bytes(592_896), nil}, ""},
-		"discarded, second absent":  {"eks", fullView, reports{bytes(592_896), nil}, ""},
-		"discarded, first absent":   {"eks", fullView, reports{nil, bytes(66_000)}, ""},
-		"discarded, both absent":    {"eks", fullView, reports{}, ""},
-		"discarded, shared in none": {"eks", fullView, reports{bytes(68_096), bytes(66_000)}, "reports 134096"},
-		"discarded, shared in both": {"eks", fullView, reports{bytes(592_896), bytes(590_800)}, "1183696"},
-		"discarded, a part of one":  {"eks", fullView, reports{bytes(68_096), nil}, "reports only 68096"},
-		"discarded, a part, a view": {"eks", viewWithoutEvents, reports{bytes(68_096), nil}, "only 68096"},
-		"discarded, too many":       {"eks", fullView, reports{nil, bytes(662_349)}, "reports 662349"},
+		"each its own":         {stack.Current, allSources, reports{bytes(592_896), bytes(66_000)}, ""},
+		"shared in the second": {stack.Current, allSources, reports{bytes(68_096), bytes(590_800)}, ""},
+		"shared in none": {stack.Current, allSources, reports{bytes(68_096), bytes(66_000)},
+			"reports 134096"},
+		"shared in both": {stack.Current, allSources, reports{bytes(592_896), bytes(590_800)},
+			"1183696"},
+		"one not reported":               {stack.Current, allSources, reports{bytes(592_896), nil}, "reports 592896"},
+		"one not reported, some sources": {stack.Current, withoutEvents, reports{bytes(592_896), nil}, ""},
+		"discarded, second absent":       {"eks", allSources, reports{bytes(592_896), nil}, ""},
+		"discarded, first absent":        {"eks", allSources, reports{nil, bytes(66_000)}, ""},
+		"discarded, both absent":         {"eks", allSources, reports{}, ""},
+		"discarded, shared in none": {"eks", allSources, reports{bytes(68_096), bytes(66_000)},
+			"reports 134096"},
+		"discarded, shared in both": {"eks", allSources, reports{bytes(592_896), bytes(590_800)},
+			"1183696"},
+		"discarded, a part of one":        {"eks", allSources, reports{bytes(68_096), nil}, "reports only 68096"},
+		"discarded, a part, some sources": {"eks", withoutEvents, reports{bytes(68_096), nil}, "only 68096"},
+		"discarded, too many":             {"eks", allSources, reports{nil, bytes(662_349)}, "reports 662349"},
 	} {
-		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
 		j.judgeSharedBytes([]sharingPull{
 			{pod: "shares-3", sent: first + 703, blobs: first, reported: test.reports[0]},
 			{pod: "shares-4", sent: second + 703, blobs: second, reported: test.reports[1]},
@@ -112,9 +116,9 @@ func TestMirrorMustBeUsed(t *testing.T) {
 		"from the registry": {"mirror", true, "did not use the mirror"},
 	} {
 		c, truth, timeline := retried()
-		c.mend = func(context.Context) error { return nil }
+		c.repair = func(context.Context) error { return nil }
 		truth[1].Direct = test.direct
-		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: fullView}
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: allSources}
 		j.judgeImage(c, c.wants[0], truth, nearPulls, timeline)
 		expect(t, name, j.verdict.Problems, test.want)
 	}
@@ -129,23 +133,23 @@ func TestPluginTimeByStack(t *testing.T) {
 	const tooLarge = "its evidence allows at most"
 	for name, test := range map[string]struct {
 		stack        string
-		view         view
+		sources      agentSources
 		reported     string // duration of the pull in seconds
 		stated, want string // error bound, and part of the expected output
 	}{
-		"1.36, small error bound":           {stack.Current, viewWithoutRuntime, "1.031", "0.3", ""},
-		"1.36, whole pull":                  {stack.Current, viewWithoutRuntime, "1.031", "1.031", tooLarge},
-		"1.34, whole pull":                  {"k8s-1.34", viewWithoutRuntime, "1.031", "1.031", tooLarge},
-		"1.30, whole pull":                  {"k8s-1.30", viewWithoutRuntime, "1.031", "1.031", ""},
-		"1.30, small error bound":           {"k8s-1.30", viewWithoutRuntime, "1.031", "0.3", ""},
-		"1.30, more than the pull":          {"k8s-1.30", viewWithoutRuntime, "1.031", "1.1", tooLarge},
-		"1.30, wrong, small error bound":    {"k8s-1.30", viewWithoutRuntime, "1.4", "0.3", "c1 pull"},
-		"1.30, wrong, whole pull":           {"k8s-1.30", viewWithoutRuntime, "1.6", "1.031", "c1 pull"},
-		"1.30, whole pull, without Events":  {"k8s-1.30", viewWithoutEvents, "1.031", "1.031", tooLarge},
-		"1.30, all sources":                 {"k8s-1.30", fullView, "1.031", "1.031", ""},
-		"1.30, all sources, wrong duration": {"k8s-1.30", fullView, "1.1", "1.031", "c1 pull"},
+		"1.36, small error bound":           {stack.Current, withoutRuntime, "1.031", "0.3", ""},
+		"1.36, whole pull":                  {stack.Current, withoutRuntime, "1.031", "1.031", tooLarge},
+		"1.34, whole pull":                  {"k8s-1.34", withoutRuntime, "1.031", "1.031", tooLarge},
+		"1.30, whole pull":                  {"k8s-1.30", withoutRuntime, "1.031", "1.031", ""},
+		"1.30, small error bound":           {"k8s-1.30", withoutRuntime, "1.031", "0.3", ""},
+		"1.30, more than the pull":          {"k8s-1.30", withoutRuntime, "1.031", "1.1", tooLarge},
+		"1.30, wrong, small error bound":    {"k8s-1.30", withoutRuntime, "1.4", "0.3", "c1 pull"},
+		"1.30, wrong, whole pull":           {"k8s-1.30", withoutRuntime, "1.6", "1.031", "c1 pull"},
+		"1.30, whole pull, without Events":  {"k8s-1.30", withoutEvents, "1.031", "1.031", tooLarge},
+		"1.30, all sources":                 {"k8s-1.30", allSources, "1.031", "1.031", ""},
+		"1.30, all sources, wrong duration": {"k8s-1.30", allSources, "1.1", "1.031", "c1 pull"},
 	} {
-		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
 		pull := retriedPull(test.reported, test.stated)
 		j.judgeLengths("c1", truth, neighborInstants{after(-20 * ms), after(1080 * ms)}, pull)
 		expect(t, name, j.verdict.Wrong(), test.want)

@@ -46,13 +46,13 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 			v.Problem("the timeline and the transition records of %s contradict each other: %s", timeline.Name, problem)
 		}
 	}
-	for _, end := range records.Terminations {
-		if err := agent.Validate(schemas.End, end.Raw); err != nil {
-			v.Problem("termination record of %s: %v", end.Name, err)
+	for _, record := range records.Terminations {
+		if err := agent.Validate(schemas.Termination, record.Raw); err != nil {
+			v.Problem("termination record of %s: %v", record.Name, err)
 		}
 	}
-	if records.Strays > 0 {
-		v.Problem("%d transition records do not follow the timeline of their pod, want 0", records.Strays)
+	if records.Unmatched > 0 {
+		v.Problem("%d transition records do not follow the timeline of their pod, want 0", records.Unmatched)
 	}
 	v.Note("%d timeline records and %d transition records were validated and compared with each other",
 		len(records.Timelines), transitions)

@@ -14,7 +14,7 @@ func TestRecordsVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	verdict := &Verdict{}
-	verdict.records(agent.Records{Timelines: []agent.Timeline{{Name: "p", Raw: []byte(`{"id":"u/0"}`)}}, Strays: 2},
+	verdict.records(agent.Records{Timelines: []agent.Timeline{{Name: "p", Raw: []byte(`{"id":"u/0"}`)}}, Unmatched: 2},
 		schemas)
 	var out bytes.Buffer
 	verdict.Print(&out)

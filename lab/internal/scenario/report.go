@@ -80,7 +80,7 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{state}}); err != nil {
 		return err
 	}
-	pulls, err := b.WitnessPulls()
+	pulls, err := b.CollectPulls()
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,13 @@ func startReported(ctx context.Context, b *bench.Bench) (map[string]string, erro
 			return nil, err
 		}
 		images[name] = reference
-		if err := startReportedOne(ctx, b, name, 1, grownSpec(reference, grownReady)); err != nil {
+		if err := startReportedOne(ctx, b, name, 1, workloadSpec(reference, workloadReadyAfter)); err != nil {
 			return nil, err
 		}
 	}
 	present := func() corev1.PodSpec {
-		return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, grownReady)}}
+		return corev1.PodSpec{Containers: []corev1.Container{
+			bench.MainContainer(mainName, b.BaseImage, workloadReadyAfter)}}
 	}
 	if err := startReportedOne(ctx, b, "plain", reportPlain, present()); err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func startReportedOne(ctx context.Context, b *bench.Bench, name string, replicas
 func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas int) error {
 	var err error
 	for end := time.Now().Add(2 * configRetry); time.Now().Before(end); {
-		if _, err = (grown{b: b, name: name}).await(ctx, replicas); err == nil {
+		if _, err = (scaledWorkload{b: b, name: name}).await(ctx, replicas); err == nil {
 			return nil
 		}
 	}

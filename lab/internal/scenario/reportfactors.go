@@ -20,11 +20,11 @@ type reportTruth struct {
 	startUps  map[string][]time.Duration // start-ups from the creation until the pod was ready, by workload
 }
 
-func readReportTruth(ctx context.Context, b *bench.Bench, witness *bench.PullWitness, arrivals *bench.Arrivals,
+func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullCollector, arrivals *bench.Arrivals,
 	images map[string]string) (reportTruth, error) {
 	t := reportTruth{b.Namespace, images, map[string]time.Duration{}, map[string][]time.Duration{}}
 	for name, reference := range images {
-		attempts, err := witness.Attempts(ctx, reference)
+		attempts, err := collector.Attempts(ctx, reference)
 		if err != nil {
 			return t, err
 		}
@@ -96,13 +96,13 @@ func (t reportTruth) workloadFactor(workload string) float64 {
 }
 
 // work returns the mean time per start-up that the node needed for its own work. A container of the scenario is ready
-// grownReady after its start. The start-up with the missing ConfigMap does not count.
+// workloadReadyAfter after its start. The start-up with the missing ConfigMap does not count.
 func (t reportTruth) work() time.Duration {
 	var all []time.Duration
 	for name, lengths := range t.startUps {
 		for _, length := range lengths {
 			if name != "broken" {
-				all = append(all, length-t.pulls[name]-grownReady)
+				all = append(all, length-t.pulls[name]-workloadReadyAfter)
 			}
 		}
 	}

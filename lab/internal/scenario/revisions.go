@@ -20,7 +20,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const (
 		count             = 5
 		small, large      = 4 << 20, 16 << 20
-		longer            = (large - small) / grownRate * time.Second
+		longer            = (large - small) / workloadPullRate * time.Second
 		later             = 2 * time.Second
 		difference        = longer + later
 		differenceLimit   = time.Second // phases without an injected delay also differ by chance
@@ -37,7 +37,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
-	g, err := createGrown(ctx, b, deployment, b.Reference(smallTag), grownReady)
+	g, err := createScaledWorkload(ctx, b, deployment, b.Reference(smallTag), workloadReadyAfter)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.roll(ctx, bigTag, b.Reference(bigTag), grownReady+later); err != nil {
+	if err := g.roll(ctx, bigTag, b.Reference(bigTag), workloadReadyAfter+later); err != nil {
 		return err
 	}
 	second, err := g.addCold(ctx, 0, count, bigTag, large)
@@ -74,7 +74,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 
-	if err := g.roll(ctx, again, b.Reference(smallTag), grownReady); err != nil {
+	if err := g.roll(ctx, again, b.Reference(smallTag), workloadReadyAfter); err != nil {
 		return err
 	}
 	if _, err := g.addCold(ctx, 0, count, smallTag, small); err != nil {

@@ -29,7 +29,7 @@ type terminatingPod struct {
 	name    string
 	grace   int64 // grace period in seconds
 	spec    corev1.PodSpec
-	ends    []expectedStop
+	stops   []expectedStop
 	phases  []string // expected names of the phases, in order
 	verdict string   // expected part of the verdict
 }
@@ -41,7 +41,8 @@ func terminatingPods(b *bench.Bench) []terminatingPod {
 	one := func(c corev1.Container) corev1.PodSpec { return corev1.PodSpec{Containers: []corev1.Container{c}} }
 	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
 	return []terminatingPod{
-		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []expectedStop{{"main", "killed", 137, 9}},
+		{"unresponsive", 3, one(bench.WithStop(container("main"), never, 0)),
+			[]expectedStop{{"main", "killed", 137, 9}},
 			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"},
 			"main ignored its stop signal for 3."},
 		{"quick", 30, one(container("main")), []expectedStop{{"main", "exited", 0, 0}}, usual, ""},
@@ -49,13 +50,13 @@ func terminatingPods(b *bench.Bench) []terminatingPod {
 			[]expectedStop{{"main", "exited", 7, 0}},
 			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"},
 			"in the pre-stop hook and stop of main"},
-		{"family", 30, corev1.PodSpec{
+		{"sidecar", 30, corev1.PodSpec{
 			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0),
 				bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
 			Containers: []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
 		}, []expectedStop{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
 			[]string{"kubelet_pickup", "grace", "grace", "sandbox_stop", "object_deletion"}, "until main stopped"},
-		{"beside", 30,
+		{"never-started", 30,
 			corev1.PodSpec{Containers: []corev1.Container{bench.WithStop(container(mainName), slow, 0),
 				{Name: "never", Image: b.BaseImage + "-never"}}},
 			[]expectedStop{{mainName, "exited", 0, 0}, {"never", "", -1, 0}}, usual, "until main stopped"},
@@ -77,7 +78,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			if err := b.CreatePod(together, p.name, p.spec); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(p.ends, expectedStop.never) {
+			if slices.ContainsFunc(p.stops, expectedStop.never) {
 				return b.AwaitRunning(together, p.name, mainName, startLimit)
 			}
 			return b.AwaitReady(together, p.name, startLimit)
@@ -90,10 +91,10 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return errors.Join(err, stop())
 	}
 	work, together = errgroup.WithContext(ctx)
-	witnesses := make([]endWitness, len(pods))
+	independent := make([]independentTermination, len(pods))
 	for i, p := range pods {
 		work.Go(func() (err error) {
-			witnesses[i], err = p.end(together, b, v, arrivals)
+			independent[i], err = p.terminate(together, b, v, arrivals)
 			return err
 		})
 	}
@@ -101,12 +102,12 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	for i, p := range pods {
-		end, err := b.AwaitEnd(ctx, p.name)
+		record, err := b.AwaitTermination(ctx, p.name)
 		if err != nil {
 			return err
 		}
-		v.end(p, end, witnesses[i])
-		if err := requireExplained(ctx, b, v, end); err != nil {
+		v.termination(p, record, independent[i])
+		if err := requireExplained(ctx, b, v, record); err != nil {
 			return err
 		}
 	}
@@ -120,8 +121,8 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// endWitness is the evidence about a pod's termination from sources other than the agent.
-type endWitness struct {
+// independentTermination is the evidence about a pod's termination from sources other than the agent.
+type independentTermination struct {
 	asked      bench.Span // time from the deletion request to the response
 	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log
 	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
@@ -129,14 +130,14 @@ type endWitness struct {
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object
 }
 
-// The method "end" deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
-func (p terminatingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
-	arrivals *bench.Arrivals) (w endWitness, err error) {
+// terminate deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
+func (p terminatingPod) terminate(ctx context.Context, b *bench.Bench, v *Verdict,
+	arrivals *bench.Arrivals) (w independentTermination, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
-	if p.name == "deaf" { // this pod terminates so slowly that the scenario can observe the termination
-		if err := v.goesOn(ctx, b, p.name); err != nil {
+	if p.name == "unresponsive" { // this pod terminates so slowly that the scenario can observe the termination
+		if err := v.inProgress(ctx, b, p.name); err != nil {
 			return w, err
 		}
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// endLimit is the largest difference from the truth that the scenario accepts for a step with a timestamp.
-const endLimit = 50 * time.Millisecond
+// terminationLimit is the largest difference from the truth that the scenario accepts for a step with a timestamp.
+const terminationLimit = 50 * time.Millisecond
 
-// The method "end" compares the record of a termination with the independent sources.
-func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
-	reported := end.Termination
+// The method "termination" compares the record of a termination with the independent sources.
+func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, w independentTermination) {
+	reported := record.Termination
 	for _, problem := range reported.Problems() {
 		v.Problem("termination of pod %s: %s", p.name, problem)
 	}
@@ -47,14 +47,14 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	if err != nil {
 		v.Problem("termination of pod %s: kubelet_pickup: %v", p.name, err)
 	}
-	instant("requested", w.asked.EndAt, reported.RequestedAt, max(late, endLimit))
-	instant("stop begun", w.begunAt, pickup.EndAt, max(late, endLimit))
-	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, endLimit))) {
+	instant("requested", w.asked.EndAt, reported.RequestedAt, max(late, terminationLimit))
+	instant("stop begun", w.begunAt, pickup.EndAt, max(late, terminationLimit))
+	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, terminationLimit))) {
 		v.Problem("termination of pod %s: the agent reports the request at %s, but the kubelet had received it at %s",
 			p.name,
 			reported.RequestedAt, w.reportedAt)
 	}
-	for _, e := range p.ends {
+	for _, e := range p.stops {
 		stop := reported.Of(e.container)
 		code := -1
 		if stop.ExitCode != nil {
@@ -66,7 +66,7 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 				e.container, stop.How, code, stop.Signal, e)
 		}
 		if !e.never() {
-			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
+			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, terminationLimit)
 		}
 	}
 	// The stop of the sandbox has no timestamp. The stop happens between two responses of the runtime. The agent's
@@ -78,18 +78,18 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	}
 	// The runtime's log can report the stop of the sandbox up to 10 ms late.
 	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond)
-	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
-	v.totalOfEnd(p.name, reported, w)
+	instant("object gone", w.goneAt, reported.GoneAt, terminationLimit)
+	v.terminationTotal(p.name, reported, w)
 }
 
-// totalOfEnd requires that the reported total duration differs from the true duration by at most its error bound. The
-// true duration starts during the call that requests the deletion. The true duration ends with the deletion of the
+// terminationTotal requires that the reported total duration differs from the true duration by at most its error bound.
+// The true duration starts during the call that requests the deletion. The true duration ends with the deletion of the
 // object, shortly before the watch delivers the deletion.
-func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
+func (v *Verdict) terminationTotal(pod string, reported agent.Termination, w independentTermination) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)
 	stated, errorErr := agent.Nanoseconds(reported.TotalError)
-	least, most := w.goneAt.Sub(w.asked.EndAt)-endLimit, w.goneAt.Sub(w.asked.StartAt)
+	least, most := w.goneAt.Sub(w.asked.EndAt)-terminationLimit, w.goneAt.Sub(w.asked.StartAt)
 	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
 		v.Problem("termination of pod %s: the agent reports %s s ±%s s, but the true duration lies between %s and %s",
 			pod, reported.TotalSeconds,
@@ -112,8 +112,8 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	return agent.Phase{}
 }
 
-// goesOn requires that the agent reports a termination while the termination is in progress.
-func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
+// inProgress requires that the agent reports a termination while the termination is in progress.
+func (v *Verdict) inProgress(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			reported, err := b.Agent.Termination(ctx, b.Namespace, pod)
@@ -136,17 +136,17 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 
 // requireExplained requires that the command "explain" shows the verdict of the printed record. The command queries the
 // agent about the deleted pod.
-func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
-	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
+func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, record agent.TerminationRecord) error {
+	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", record.Namespace+"/"+record.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()
 	if err != nil {
-		return fmt.Errorf("explain the termination of pod %s: %w", end.Name, err)
+		return fmt.Errorf("explain the termination of pod %s: %w", record.Name, err)
 	}
 	lines := strings.Join(strings.Fields(string(text)), " ")
-	if v.Compared++; !strings.Contains(lines, end.Termination.Verdict) {
-		v.Problem("explain of pod %s does not contain %q:\n%s", end.Name, end.Termination.Verdict, text)
+	if v.Compared++; !strings.Contains(lines, record.Termination.Verdict) {
+		v.Problem("explain of pod %s does not contain %q:\n%s", record.Name, record.Termination.Verdict, text)
 	}
-	if end.Name == "deaf" {
+	if record.Name == "unresponsive" {
 		v.Note("explain:\n%s", text)
 	}
 	return nil

@@ -116,7 +116,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 			"conclusive", c.pod,
 			seconds(took))
 	}
-	if !j.view.runtime {
+	if !j.sources.runtime {
 		j.judgeUndivided(c, a, timeline)
 		return nil
 	}
@@ -172,7 +172,7 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 		}
 	}
 	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
-		true, exact+j.view.worstError(a, neighborInstants{}))
+		true, exact+j.sources.largestError(a, neighborInstants{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
 		j.verdict.Problem("%s: the agent reports layers without any evidence of layers", c.pod)
 	}

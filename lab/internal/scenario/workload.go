@@ -20,11 +20,11 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6
 		size       = 16 << 20
-		pull       = size / grownRate * time.Second
+		pull       = size / workloadPullRate * time.Second
 	)
 	arrivals, stop := b.Watch(ctx)
 	image := b.Reference("shop")
-	g, err := createGrown(ctx, b, "shop", image, grownReady)
+	g, err := createScaledWorkload(ctx, b, "shop", image, workloadReadyAfter)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), causes[registryCause],
 		limit)
-	v.compareNumber("mean of app", grownReady, grownReady, causes["app"], limit)
+	v.compareNumber("mean of app", workloadReadyAfter, workloadReadyAfter, causes["app"], limit)
 	if err := v.judgeDurations(report, func(pod string) bench.Arrival { return arrivals.Of(pod) }); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (v *Verdict) requireSummary(ctx context.Context, b *bench.Bench) error {
 }
 
 // addSlow adds one pod whose pull takes 15 seconds, and waits until the agent reports the pod.
-func (g grown) addSlow(ctx context.Context, from, size int) error {
+func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 	if err := g.b.Throttle(ctx, int64(size)/15); err != nil {
 		return err
 	}

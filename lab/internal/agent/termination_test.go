@@ -14,7 +14,7 @@ func TestTerminationRecords(t *testing.T) {
 		"\n"
 	records := readRecords([]byte(startUp+end+other), "ns")
 	if len(records.Timelines) != 1 || records.Timelines[0].State != "ready" || len(records.Terminations) != 1 ||
-		records.Torn != 0 || records.Strays != 0 {
+		records.Torn != 0 || records.Unmatched != 0 {
 		t.Fatalf("%+v", records)
 	}
 	if got := records.Terminations[0].Termination; got.TotalSeconds != "31.5" || *got.Of("app").ExitCode != 137 ||

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// End is the record of a deleted pod.
-type End struct {
+// TerminationRecord is the record of a deleted pod.
+type TerminationRecord struct {
 	ID          string      `json:"id"`
 	Namespace   string      `json:"namespace"`
 	Name        string      `json:"name"`

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// annotationWitness watches the pods of a bench, and records every value of their annotations.
-type annotationWitness struct {
+// annotationWatcher watches the pods of a bench, and records every value of their annotations.
+type annotationWatcher struct {
 	mu sync.Mutex
 	// The map contains the values of each annotation in chronological order. The keys are the names of the pod and of
 	// the annotation. An empty string means that the pod did not have the annotation.
@@ -23,16 +23,16 @@ type annotationWitness struct {
 	last   map[string]corev1.Pod
 }
 
-// witnessAnnotations watches the pods until the caller calls stop.
-func witnessAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWitness, stop func() error) {
+// watchAnnotations watches the pods until the caller calls stop.
+func watchAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWatcher, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w = &annotationWitness{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
+	w = &annotationWatcher{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
 	ended := make(chan error, 1)
 	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, w.see) }()
 	return w, func() error { cancel(); return <-ended }
 }
 
-func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
+func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.values[pod.Name] == nil {
@@ -49,7 +49,7 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 
 // The method "judge" requires that each requested annotation is absent first, and then has one value that never
 // changes. Only another client that uses a forced apply is allowed to change the value of an annotation.
-func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
+func (w *annotationWatcher) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	forced := 0

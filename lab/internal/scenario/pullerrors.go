@@ -37,7 +37,7 @@ type neighborInstants struct{ before, after time.Time }
 // runtimeLog returns containerd's log about a pod if the agent has no Events. If the agent has Events, runtimeLog
 // returns an empty log.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
-	if j.view.events {
+	if j.sources.events {
 		return bench.RuntimeLog{}, nil
 	}
 	log, err := j.bench.RuntimeLog(of.Name, of.UID)
@@ -63,11 +63,11 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worstError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
+// largestError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
 // larger error bound than this result, the agent did not use all its evidence. Without Events, the agent knows when the
 // manifest arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime,
 // the agent uses the kubelet's Events.
-func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
+func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
 		return lateAnswer(a)
@@ -89,17 +89,17 @@ func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	return max(0, worst)
 }
 
-// worstLength returns the largest error bound that an agent's evidence allows for the duration of an attempt. The
-// runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and repeated Events have a
-// low precision.
-func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration {
+// largestLengthError returns the largest error bound that an agent's evidence allows for the duration of an attempt.
+// The runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and repeated Events have
+// a low precision.
+func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
 		return eventLate + answerLate + 2*stampUnit
 	case s.isFull() && a.Failed() && lateAnswer(a) > 0:
 		return eventLate + answerLate
 	}
-	return s.worstError(a, near)
+	return s.largestError(a, near)
 }
 
 // lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
@@ -116,9 +116,9 @@ func lateAnswer(a bench.Attempt) time.Duration {
 // back-off after each failed pull.
 const leastBackoff = 2
 
-// worstBackoff returns the largest error bound that an agent's evidence allows for the sum of all waits between
+// largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
 // attempts. Each wait starts at the end of an attempt and ends with the next request.
-func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
+func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
 		// the requests. Any part of a wait can belong to a pull, except the kubelet's back-off: see leastBackoff.
@@ -146,9 +146,9 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 // duration ends shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
-	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.view.events:
+	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:
 		return 0
-	case j.view.runtime && !a.ResolvedAt.IsZero():
+	case j.sources.runtime && !a.ResolvedAt.IsZero():
 		return max(0, a.ResolvedAt.Sub(a.Call.StartAt))
 	}
 	return a.ReportedAt.Sub(a.Call.StartAt)
@@ -162,7 +162,7 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 // An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The lab's kubelet has no
 // credential plugins, so a larger error bound does not make the limit larger.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
-	if j.view.isFull() && worst == 0 {
+	if j.sources.isFull() && worst == 0 {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)

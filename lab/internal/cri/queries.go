@@ -16,9 +16,9 @@ func (c *Client) Version(ctx context.Context) error {
 	return err
 }
 
-// AskArrived makes the queries about a pod that has just arrived: the status of the pod's image, and the pod's
+// QueryArrived makes the queries about a pod that has just arrived: the status of the pod's image, and the pod's
 // sandboxes. The queries run in parallel.
-func (c *Client) AskArrived(ctx context.Context, uid, image string) error {
+func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		_, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
@@ -31,9 +31,9 @@ func (c *Client) AskArrived(ctx context.Context, uid, image string) error {
 	return group.Wait()
 }
 
-// AskReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each. The
-// two lists are queried in parallel, and then all statuses are queried in parallel.
-func (c *Client) AskReady(ctx context.Context, uid string) error {
+// QueryReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each.
+// The two lists are queried in parallel, and then all statuses are queried in parallel.
+func (c *Client) QueryReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container
 	lists, listing := errgroup.WithContext(ctx)

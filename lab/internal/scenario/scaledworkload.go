@@ -14,45 +14,47 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// grown is a Deployment to which a scenario adds pods. The container has the pull policy Always, so that the node pulls
-// an image whose content has changed since the previous pod.
-type grown struct {
+// scaledWorkload is a Deployment to which a scenario adds pods. The container has the pull policy Always, so that the
+// node pulls an image whose content has changed since the previous pod.
+type scaledWorkload struct {
 	b     *bench.Bench
 	name  string
-	pulls *bench.PullWitness
+	pulls *bench.PullCollector
 }
 
-// grownRate is the download rate of the images, in bytes per second.
-const grownRate = 4 << 20
+// workloadPullRate is the download rate of the images, in bytes per second.
+const workloadPullRate = 4 << 20
 
-// grownReady is the shortest time until a container is ready. The time must be longer than the period of the probe.
-const grownReady = 1200 * time.Millisecond
+// workloadReadyAfter is the shortest time until a container is ready. The time must be longer than the period of the
+// probe.
+const workloadReadyAfter = 1200 * time.Millisecond
 
-// createGrown creates a Deployment without pods.
-func createGrown(ctx context.Context, b *bench.Bench, name, image string, readyAfter time.Duration) (grown, error) {
-	if err := b.Throttle(ctx, grownRate); err != nil {
-		return grown{}, err
+// createScaledWorkload creates a Deployment without pods.
+func createScaledWorkload(ctx context.Context, b *bench.Bench, name, image string,
+	readyAfter time.Duration) (scaledWorkload, error) {
+	if err := b.Throttle(ctx, workloadPullRate); err != nil {
+		return scaledWorkload{}, err
 	}
-	pulls, err := b.WitnessPulls()
+	pulls, err := b.CollectPulls()
 	if err != nil {
-		return grown{}, err
+		return scaledWorkload{}, err
 	}
-	_, err = b.CreateDeployment(ctx, name, 0, grownSpec(image, readyAfter))
-	return grown{b, name, pulls}, err
+	_, err = b.CreateDeployment(ctx, name, 0, workloadSpec(image, readyAfter))
+	return scaledWorkload{b, name, pulls}, err
 }
 
-func grownSpec(image string, readyAfter time.Duration) corev1.PodSpec {
+func workloadSpec(image string, readyAfter time.Duration) corev1.PodSpec {
 	main := bench.MainContainer(mainName, image, readyAfter)
 	main.ImagePullPolicy = corev1.PullAlways
 	return corev1.PodSpec{Containers: []corev1.Container{main}}
 }
 
-func (g grown) path() string {
+func (g scaledWorkload) path() string {
 	return "/apis/apps/v1/namespaces/" + g.b.Namespace + "/deployments/" + g.name
 }
 
 // scale sets the number of pods, and does not wait for the pods.
-func (g grown) scale(ctx context.Context, replicas int) error {
+func (g scaledWorkload) scale(ctx context.Context, replicas int) error {
 	change := map[string]any{"spec": map[string]any{"replicas": replicas}}
 	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
 		return fmt.Errorf("scale deployment %s: %w", g.name, err)
@@ -62,7 +64,7 @@ func (g grown) scale(ctx context.Context, replicas int) error {
 
 // roll deletes all pods of the Deployment, and then gives the Deployment another pod template. The label "roll" makes
 // each template a new revision.
-func (g grown) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {
+func (g scaledWorkload) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {
 	if err := g.scale(ctx, 0); err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (g grown) roll(ctx context.Context, label, image string, readyAfter time.Du
 		return err
 	}
 	template := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": label}},
-		"spec": grownSpec(image, readyAfter)}
+		"spec": workloadSpec(image, readyAfter)}
 	change := map[string]any{"spec": map[string]any{"template": template}}
 	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
 		return fmt.Errorf("roll out deployment %s: %w", g.name, err)
@@ -80,7 +82,7 @@ func (g grown) roll(ctx context.Context, label, image string, readyAfter time.Du
 
 // await waits until the Deployment has exactly the given number of pods and all these pods are ready. await returns the
 // names of the pods.
-func (g grown) await(ctx context.Context, count int) (names []string, err error) {
+func (g scaledWorkload) await(ctx context.Context, count int) (names []string, err error) {
 	what := fmt.Sprintf("%d ready pods of deployment %s", count, g.name)
 	err = g.b.Node.Report.Wait(ctx, what, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		pods, err := g.b.Kube.Pods(ctx, g.b.Namespace)
@@ -111,7 +113,7 @@ func (g grown) await(ctx context.Context, count int) (names []string, err error)
 // addCold adds pods one at a time. Before each pod, addCold pushes an image with new content, so that each pod waits
 // for the download of the entire image. The Deployment must have as many pods as the argument "from". addCold returns
 // the times of the pulls, according to the registry.
-func (g grown) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
+func (g scaledWorkload) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
 	var known []string
 	var lengths []time.Duration
 	for i := range count {

@@ -13,8 +13,8 @@ import (
 // In this test, tasks waited for 90 % of four seconds. The agent must report this share for the phase.
 func TestPressureVerdict(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	witness := func(resource string) *pressureWitness {
-		w := &pressureWitness{resource: resource, measured: true}
+	sampler := func(resource string) *pressureSampler {
+		w := &pressureSampler{resource: resource, measured: true}
 		for i := range 5 {
 			w.at, w.stalled = append(w.at, at.Add(time.Duration(i)*time.Second)),
 				append(w.stalled, time.Duration(i)*900*time.Millisecond)
@@ -42,7 +42,7 @@ func TestPressureVerdict(t *testing.T) {
 		"no phase of a second": {"io", agent.Timeline{Verdict: "while io pressure was 90 %"}, 1},
 	} {
 		var v Verdict
-		witness(test.resource).judge(test.reported, &v, "unpack")
+		sampler(test.resource).judge(test.reported, &v, "unpack")
 		if len(v.Problems) != test.problems || v.Compared == 0 {
 			t.Errorf("%s: %q", name, v.Problems)
 		}
@@ -53,7 +53,7 @@ func TestPressureVerdict(t *testing.T) {
 func TestWaitsNearEndsOfPhase(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := at.Add
-	w := &pressureWitness{resource: "cpu", measured: true}
+	w := &pressureSampler{resource: "cpu", measured: true}
 	for i := range 40 {
 		w.at = append(w.at, after(time.Duration(i)*100*time.Millisecond))
 		w.stalled = append(w.stalled, time.Duration(min(max(i, 10), 20)-10)*20*time.Millisecond)
@@ -68,17 +68,17 @@ func TestWaitsNearEndsOfPhase(t *testing.T) {
 		"busy in between":   {200 * time.Millisecond, 2500 * time.Millisecond, 0},
 		"after the samples": {5 * time.Second, 6 * time.Second, 0},
 	} {
-		if got := (waitObservers{w}).waitedNear(bench.Span{StartAt: after(test.from),
+		if got := (waitSamplers{w}).waitedNear(bench.Span{StartAt: after(test.from),
 			EndAt: after(test.to)}); got != test.want {
 			t.Errorf("%s: tasks waited %s, want %s", name, got, test.want)
 		}
 	}
 	span := bench.Span{StartAt: after(1200 * time.Millisecond), EndAt: after(1800 * time.Millisecond)}
-	if got := (waitObservers{w, w}).waitedNear(span); got != longestWait {
-		t.Errorf("two witnesses: tasks waited %s, want %s", got, longestWait)
+	if got := (waitSamplers{w, w}).waitedNear(span); got != longestWait {
+		t.Errorf("two samplers: tasks waited %s, want %s", got, longestWait)
 	}
-	if got := (waitObservers)(nil).waitedNear(span); got != 0 {
-		t.Errorf("no witness: tasks waited %s", got)
+	if got := (waitSamplers)(nil).waitedNear(span); got != 0 {
+		t.Errorf("no sampler: tasks waited %s", got)
 	}
 }
 

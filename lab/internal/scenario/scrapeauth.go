@@ -60,10 +60,10 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
 }
 
-// scrapeGuarded reads the metrics of an agent with the components "metrics-auth" and "tls". The first request has no
+// scrapeWithToken reads the metrics of an agent with the components "metrics-auth" and "tls". The first request has no
 // token. The second request has the token of the account that the component "metrics-auth" creates for Prometheus. The
 // agent is already ready, so the kubelet has probed the agent over TLS.
-func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
+func scrapeWithToken(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {
 		return err

@@ -22,9 +22,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureWitness records a counter of the kernel: how long tasks have waited for a resource. pressureWitness reads the
+// pressureSampler records a counter of the kernel: how long tasks have waited for a resource. pressureSampler reads the
 // counter much more often than the agent does.
-type pressureWitness struct {
+type pressureSampler struct {
 	resource string // "cpu" or "io"
 	stop     func()
 
@@ -34,8 +34,8 @@ type pressureWitness struct {
 	measured bool // false if the kernel cannot measure pressure
 }
 
-func witnessPressure(resource string) (*pressureWitness, error) {
-	w := &pressureWitness{resource: resource, stop: func() {}}
+func samplePressure(resource string) (*pressureSampler, error) {
+	w := &pressureSampler{resource: resource, stop: func() {}}
 	if _, err := os.Stat("/proc/pressure/" + resource); err != nil {
 		return w, nil
 	}
@@ -61,7 +61,7 @@ func witnessPressure(resource string) (*pressureWitness, error) {
 	return w, nil
 }
 
-func (w *pressureWitness) look() error {
+func (w *pressureSampler) look() error {
 	text, err := os.ReadFile("/proc/pressure/" + w.resource)
 	if err != nil {
 		return fmt.Errorf("read the kernel's pressure: %w", err)
@@ -78,7 +78,7 @@ func (w *pressureWitness) look() error {
 }
 
 // The method "nearest" returns the index of the sample nearest to an instant.
-func (w *pressureWitness) nearest(at time.Time) (best int) {
+func (w *pressureSampler) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
 			best = i
@@ -89,7 +89,7 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 
 // waitedBetween returns how long tasks waited. waitedBetween counts from the last sample before an interval to the
 // first sample after the interval.
-func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
+func (w *pressureSampler) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.at) == 0 {
@@ -108,13 +108,13 @@ func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
 	return w.stalled[last] - w.stalled[max(0, first-1)]
 }
 
-// waitObservers contains one observer for each resource.
-type waitObservers []*pressureWitness
+// waitSamplers contains one sampler for each resource.
+type waitSamplers []*pressureSampler
 
-func witnessWaits() (waitObservers, error) {
-	var all waitObservers
+func sampleWaits() (waitSamplers, error) {
+	var all waitSamplers
 	for _, resource := range []string{"cpu", "io"} {
-		w, err := witnessPressure(resource)
+		w, err := samplePressure(resource)
 		if err != nil {
 			all.stop()
 			return nil, err
@@ -124,7 +124,7 @@ func witnessWaits() (waitObservers, error) {
 	return all, nil
 }
 
-func (all waitObservers) stop() {
+func (all waitSamplers) stop() {
 	for _, w := range all {
 		w.stop()
 	}
@@ -135,7 +135,7 @@ func (all waitObservers) stop() {
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the ends of an interval, at most longestWait.
-func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
+func (all waitSamplers) waitedNear(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
 		if s.EndAt.Sub(s.StartAt) <= 2*around {
@@ -152,8 +152,8 @@ func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
 // scenario measures the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
-// reportedShare returns the agent's value for the witness's resource.
-func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
+// reportedShare returns the agent's value for the sampler's resource.
+func (w *pressureSampler) reportedShare(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
 	}
@@ -163,7 +163,7 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 // For each long phase, the method "judge" compares the agent's reported pressure with the measured pressure. At least
 // one phase must have high pressure. If the argument "phases" is not empty, at least one of the phases in this argument
 // must have high pressure. The verdict must also mention the pressure.
-func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
+func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
 		return

@@ -2,17 +2,17 @@ package scenario
 
 import "strings"
 
-// view is the set of sources that an agent has.
-type view struct {
+// agentSources is the set of sources that an agent has.
+type agentSources struct {
 	events, runtime bool
 }
 
 // isFull reports whether the agent has all sources, and must therefore be exact. An agent that lacks a source is
 // allowed to report less, but must not report anything wrong.
-func (s view) isFull() bool { return s.events && s.runtime }
+func (s agentSources) isFull() bool { return s.events && s.runtime }
 
-// The method "flags" returns the flags that limit the agent to the sources of the view.
-func (s view) flags() (flags []string) {
+// The method "flags" returns the flags that limit the agent to these sources.
+func (s agentSources) flags() (flags []string) {
 	if !s.events {
 		flags = append(flags, "--events=off")
 	}
@@ -22,8 +22,8 @@ func (s view) flags() (flags []string) {
 	return flags
 }
 
-// String describes the view in words, for example "without Events".
-func (s view) String() string {
+// String describes the sources in words, for example "without Events".
+func (s agentSources) String() string {
 	switch {
 	case s.isFull():
 		return "with all sources"
@@ -36,7 +36,7 @@ func (s view) String() string {
 }
 
 // suffix distinguishes the agent's files from the files of an agent with all sources.
-func (s view) suffix() string {
+func (s agentSources) suffix() string {
 	if s.isFull() {
 		return ""
 	}

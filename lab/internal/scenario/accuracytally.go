@@ -13,10 +13,10 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	discards bool          // true if the stack does not keep layers, so that pulling and unpacking can be one phase
-	waits    waitObservers // if waits is empty, every phase must be as accurate as on an idle machine
-	stamps   int           // number of compared milestones and spans on the control plane's clock
-	refuted  []string      // compared values that are wrong, because the agent's interval excludes the truth
+	discards bool         // true if the stack does not keep layers, so that pulling and unpacking can be one phase
+	waits    waitSamplers // if waits is empty, every phase must be as accurate as on an idle machine
+	stamps   int          // number of compared milestones and spans on the control plane's clock
+	refuted  []string     // compared values that are wrong, because the agent's interval excludes the truth
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
