@@ -39,7 +39,7 @@ func newServed(d deps, k *core) *served {
 		Registerer: d.registry, Logger: d.logger.Named("history")}
 	if bytes := tally.BytesOf(d.config.historyBytes); bytes > 0 {
 		s.tally = tally.New(tally.Config{Node: d.config.nodeName, Bytes: bytes, Now: time.Now})
-		kept.Beside = s.tally.Bytes
+		kept.OtherBytes = s.tally.Bytes
 	}
 	s.history = history.New(kept)
 	s.live = live.New(live.Config{

@@ -19,8 +19,8 @@ import (
 // timestamps of two clocks: the control plane's and the node's.
 const skewLimit = 500 * time.Millisecond
 
-// nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
-const nobodysNode = "podlapse-check.invalid"
+// absentNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
+const absentNode = "podlapse-check.invalid"
 
 // checkControlPlane tests whether the API server answers, whether the agent has exactly the required permissions, and
 // whether the clocks agree.
@@ -166,7 +166,7 @@ func (k controlPlane) asNodeLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
 		detail: "node impersonation applies: the API server refuses pods of other nodes and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{
-		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)},
+		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(absentNode)},
 		{"secrets", "secrets", ""},
 	} {
 		err := k.list(k.api.pods, attempt.resource, attempt.selector)

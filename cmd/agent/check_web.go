@@ -36,15 +36,15 @@ func webFinding(what, who string) finding {
 // If the argument "names" is true, the result describes the clients that can read pod names (API, page and stream). If
 // the argument "names" is false, the result describes the clients that can read metrics.
 func (c config) who(names bool) string {
-	everybody := "every client that reaches " + c.listenAddress
+	readers := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {
-		everybody = "clients over loopback, because " + c.listenAddress + " is a loopback address"
+		readers = "clients over loopback, because " + c.listenAddress + " is a loopback address"
 	}
 	switch {
 	case c.webAsks.Passwords:
-		everybody = "clients with a password"
+		readers = "clients with a password"
 	case c.webAsks.Certificates:
-		everybody = "clients with a client certificate"
+		readers = "clients with a client certificate"
 	}
 	switch {
 	case c.webAuth == webAuthKubernetes:
@@ -53,9 +53,9 @@ func (c config) who(names bool) string {
 		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes also opens the " +
 			"API to clients with a token; --web-auth=none opens the API to every client"
 	case names:
-		return everybody + " (--web-auth=none): the API, the page and the stream show pods of all namespaces"
+		return readers + " (--web-auth=none): the API, the page and the stream show pods of all namespaces"
 	}
-	return everybody
+	return readers
 }
 
 // listensLocally reports whether only clients on the node or in the agent's own pod can reach the listen address.

@@ -37,14 +37,14 @@ func main() {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
-	go obey(signals, stop, func() { endAtOnce(program, giveBack) }) // runs until the program ends
+	go stopOnSignals(signals, stop, func() { endAtOnce(program, giveBack) }) // runs until the program ends
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// obey calls the function "stop" at the first signal, and the function "end" at the second signal. Two equal signals
-// within the time sameSignal count as one signal. GNU timeout sends its signal twice: to its child, and to the process
-// group of the child.
-func obey(signals <-chan os.Signal, stop, end func()) {
+// stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. Two equal
+// signals within the time sameSignal count as one signal. GNU timeout sends its signal twice: to its child, and to the
+// process group of the child.
+func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals
 	at := time.Now()
@@ -86,7 +86,7 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {
-		return slices.Concat(cli.Asking(), general)
+		return slices.Concat(cli.QueryCommands(), general)
 	}
 	runFlags := func() flags.Table { return new(config).table() }
 	const group = "Run an agent"
@@ -97,7 +97,7 @@ func commands(name string) []cli.Command {
 			Summary: "test the requirements of run on this node, and print a remedy for each failure",
 			Run:     runCheck, Flags: runFlags,
 		},
-	}, cli.Asking(), []cli.Command{
+	}, cli.QueryCommands(), []cli.Command{
 		{
 			Name: runtimeProxyCommand, Group: group,
 			Summary: "forward read-only calls to the runtime for an agent in another container",

@@ -23,7 +23,7 @@ func TestEqualSignalsCountAsOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				signals := make(chan os.Signal, 2)
 				stopped, ended := 0, 0
-				go obey(signals, func() { stopped++ }, func() { ended++ })
+				go stopOnSignals(signals, func() { stopped++ }, func() { ended++ })
 				signals <- syscall.SIGTERM
 				synctest.Wait()
 				time.Sleep(test.after)

@@ -60,7 +60,7 @@ func EachDone[A any](
 				answer.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
 			} else {
 				asked, cancel := context.WithTimeout(ctx, agent.limit(limit, len(agents)))
-				answer.Value, answer.Err = ask(asked, heardBy(agent.Client, place.heard))
+				answer.Value, answer.Err = ask(asked, withListener(agent.Client, place.responded))
 				cancel()
 				answer.Err = agent.explain(Plain(answer.Err))
 			}
@@ -106,21 +106,21 @@ func (a Agent) explain(err error) error {
 	return fmt.Errorf("the agent's pod is not ready: %w", err)
 }
 
-// heardBy returns a client that calls the function "heard" after each response.
-func heardBy(c client.Client, heard func()) client.Client {
+// withListener returns a client that calls the function "responded" after each response.
+func withListener(c client.Client, responded func()) client.Client {
 	asking := http.Client{}
 	if c.HTTP != nil {
 		asking = *c.HTTP
 	}
-	asking.Transport = listener{asking.Transport, heard}
+	asking.Transport = listener{asking.Transport, responded}
 	c.HTTP = &asking
 	return c
 }
 
 // listener is a transport that reports responses.
 type listener struct {
-	next  http.RoundTripper // nil for the default transport
-	heard func()
+	next      http.RoundTripper // nil for the default transport
+	responded func()
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -131,7 +131,7 @@ func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := next.RoundTrip(request)
 	if err == nil {
-		l.heard()
+		l.responded()
 	}
 	return response, err
 }

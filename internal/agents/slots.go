@@ -27,11 +27,11 @@ func newSlots() slots {
 
 // The type "place" is the place of one query in the slots.
 type place struct {
-	slots     slots
-	answered  chan struct{} // closed after the agent's first response
-	ended     chan struct{} // closed when the query has ended
-	left      chan struct{} // closed after the place is free
-	hearsOnce *sync.Once
+	slots         slots
+	answered      chan struct{} // closed after the agent's first response
+	ended         chan struct{} // closed when the query has ended
+	left          chan struct{} // closed after the place is free
+	respondedOnce *sync.Once
 }
 
 // take waits until a query can begin. The caller must call the method "leave" of the result.
@@ -42,8 +42,8 @@ func (s slots) take() place {
 	return p
 }
 
-// heard reports a response of the agent.
-func (p place) heard() { p.hearsOnce.Do(func() { close(p.answered) }) }
+// responded reports a response of the agent.
+func (p place) responded() { p.respondedOnce.Do(func() { close(p.answered) }) }
 
 // leave ends the query, and waits until the place is free.
 func (p place) leave() {

@@ -54,11 +54,11 @@ type Annotator struct {
 	provenAt time.Time // time of the latest refusal by a policy; only the goroutine of Run uses provenAt
 
 	mu   sync.Mutex
-	pods map[string]*asked // pods of this node that request annotations, by UID
+	pods map[string]*pendingPod // pods of this node that request annotations, by UID
 }
 
-type asked struct {
-	asking
+type pendingPod struct {
+	annotationRequest
 	notBefore time.Time // earliest time of the next request for this pod
 }
 
@@ -70,7 +70,7 @@ func New(config Config) *Annotator {
 		queue:  workqueue.NewTypedDelayingQueue[string](),
 		// The rate limiter has at most one entry for each pod that requests annotations.
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
-		pods:    map[string]*asked{},
+		pods:    map[string]*pendingPod{},
 	}
 	a.metrics = newMetrics(config.Registerer, a.waiting)
 	return a
@@ -104,13 +104,13 @@ func (a *Annotator) Seen(pod *corev1.Pod) {
 	defer a.mu.Unlock()
 	before := a.pods[uid]
 	if before == nil {
-		before = &asked{}
+		before = &pendingPod{}
 		a.pods[uid] = before
 	}
 	if before.startUp != now.startUp || before.time != now.time {
 		before.notBefore = time.Time{} // the pod requests another annotation
 	}
-	before.asking = now
+	before.annotationRequest = now
 	a.queue.Add(uid)
 }
 
@@ -137,14 +137,14 @@ func (a *Annotator) waiting() int {
 }
 
 // The method "pod" returns the annotations that a pod requests, and the earliest time of the next request.
-func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
+func (a *Annotator) pod(uid string) (annotationRequest, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pods[uid]
 	if p == nil {
-		return asking{}, time.Time{}, false
+		return annotationRequest{}, time.Time{}, false
 	}
-	return p.asking, p.notBefore, true
+	return p.annotationRequest, p.notBefore, true
 }
 
 // serve writes the requested annotations of a pod. serve omits annotations whose values are not available yet.
@@ -206,7 +206,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 }
 
 // The method "written" handles the API server's response to a write.
-func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
+func (a *Annotator) written(uid string, p annotationRequest, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
 	switch result {
@@ -234,7 +234,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 
 // After a write, the method "got" stores the written annotations of the pod. If the pod watch has already delivered a
 // newer state, the method does nothing.
-func (a *Annotator) got(uid string, p asking, values map[string]string) {
+func (a *Annotator) got(uid string, p annotationRequest, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.pods[uid]

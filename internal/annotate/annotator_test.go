@@ -18,7 +18,7 @@ const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"se
 
 func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h := newHarness(t)
-	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", "other": "stays"}))
+	h.cluster.Put(pod("web", map[string]string{RequestStartUp: "true", "other": "stays"}))
 	starting := settled()
 	starting.Partial = true
 	h.settle("uid-web", starting)
@@ -46,13 +46,13 @@ func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 	h.cluster.Put(pod("web", nil))
 	h.start()
 	h.eventually("seen", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.observed > 0 })
-	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) == "2026-08-17T12:00:00Z" })
 	h.quiet()
 	// Much later, the pod also requests the annotation StartUp. The existing annotation Time must not change.
 	h.settle("uid-web", settled())
 	asks := h.cluster.Pod("ns", "web")
-	asks.Annotations[AskStartUp] = "true"
+	asks.Annotations[RequestStartUp] = "true"
 	h.now = time.Now
 	h.cluster.Put(asks)
 	h.eventually("annotated again", func() bool { return h.annotation("web", StartUp) == settledText })
@@ -63,14 +63,14 @@ func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 
 func TestExistingAnnotationIsKept(t *testing.T) {
 	h := newHarness(t)
-	h.cluster.Put(pod("timed", map[string]string{AskTime: "yes", Time: "long ago"}))
-	h.cluster.Put(pod("told", map[string]string{AskStartUp: "true", StartUp: "by hand"}))
-	h.cluster.Put(pod("no", map[string]string{AskStartUp: "false"}))
-	h.cluster.Put(pod("foreign", map[string]string{AskStartUp: "true", AskTime: "x", Time: "of another"}))
-	elsewhere := pod("elsewhere", map[string]string{AskTime: "x"})
+	h.cluster.Put(pod("timed", map[string]string{RequestTime: "yes", Time: "long ago"}))
+	h.cluster.Put(pod("told", map[string]string{RequestStartUp: "true", StartUp: "by hand"}))
+	h.cluster.Put(pod("no", map[string]string{RequestStartUp: "false"}))
+	h.cluster.Put(pod("foreign", map[string]string{RequestStartUp: "true", RequestTime: "x", Time: "of another"}))
+	elsewhere := pod("elsewhere", map[string]string{RequestTime: "x"})
 	elsewhere.Spec.NodeName = "node-b"
 	h.cluster.Put(elsewhere)
-	going := pod("going", map[string]string{AskTime: "x"})
+	going := pod("going", map[string]string{RequestTime: "x"})
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	h.cluster.Put(going)
 	for _, name := range []string{"timed", "told", "no", "foreign"} {
@@ -92,7 +92,7 @@ func TestExistingAnnotationIsKept(t *testing.T) {
 func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b"} {
-		h.cluster.Put(pod(name, map[string]string{AskStartUp: "true", AskTime: ""}))
+		h.cluster.Put(pod(name, map[string]string{RequestStartUp: "true", RequestTime: ""}))
 	}
 	h.settle("uid-a", settled())
 	h.start()
@@ -123,8 +123,8 @@ func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 // because the write contains the old version.
 func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
-	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
-	h.cluster.Put(pod("raced", map[string]string{AskTime: ""}))
+	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
+	h.cluster.Put(pod("raced", map[string]string{RequestTime: ""}))
 	conflicts := 3
 	h.cluster.BeforeApply(func() {
 		h.mu.Lock()
@@ -168,7 +168,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 		t.Run(test.result+" "+string(test.reason), func(t *testing.T) {
 			h := newHarness(t)
 			h.cluster.AnswerApplies(test.code, test.reason, "no")
-			h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+			h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 			h.start()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
 			h.eventually("asked", func() bool { return count() >= 1 })
@@ -214,7 +214,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 
 func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 	h := newHarness(t)
-	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
 	h.start()
 	conflicts := h.agent.metrics.requests.WithLabelValues(resultConflict)
@@ -227,7 +227,7 @@ func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 
 func TestPodWithSameNameIsNotAnnotated(t *testing.T) {
 	h := newHarness(t)
-	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
+	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	replaced := false
 	h.cluster.BeforeApply(func() {
 		h.mu.Lock()

@@ -40,7 +40,8 @@ type appliedMeta struct {
 
 // apply sends one request with all annotations that the manager must own. If dryRun is "All", the API server stores
 // nothing.
-func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
+func (a *Annotator) apply(ctx context.Context, p annotationRequest, annotations map[string]string,
+	dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		Metadata: appliedMeta{p.namespace, p.name, p.uid, p.version, annotations},

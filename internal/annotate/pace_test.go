@@ -104,7 +104,7 @@ func TestRequestsAreRateLimited(t *testing.T) {
 	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
 		func(a *answers) {
 			for i := range pods {
-				a.agent.Seen(pod(fmt.Sprint("pod-", i), map[string]string{AskTime: ""}))
+				a.agent.Seen(pod(fmt.Sprint("pod-", i), map[string]string{RequestTime: ""}))
 			}
 		},
 		func(a *answers) {
@@ -131,9 +131,9 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 	}, func(a *answers) {
 		for a.agent.limit.TryAccept() { // the rate limit allows the next request after 0.2 s
 		}
-		waits := pod("waits", map[string]string{AskTime: ""})
+		waits := pod("waits", map[string]string{RequestTime: ""})
 		waits.ResourceVersion = "old"
-		goes := pod("goes", map[string]string{AskTime: ""})
+		goes := pod("goes", map[string]string{RequestTime: ""})
 		a.agent.Seen(waits)
 		a.agent.Seen(goes)
 		synctest.Wait()
@@ -153,7 +153,7 @@ func TestBusyAPIServer(t *testing.T) {
 	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
-	}, func(a *answers) { a.agent.Seen(pod("web", map[string]string{AskTime: ""})) },
+	}, func(a *answers) { a.agent.Seen(pod("web", map[string]string{RequestTime: ""})) },
 		func(a *answers) {
 			if a.count(resultFailed) != 1 {
 				t.Errorf("%v requests failed, requests at %v", a.count(resultFailed), a.asked)
@@ -165,9 +165,10 @@ func TestBusyAPIServer(t *testing.T) {
 		}
 		return written()
 	}, func(a *answers) {
-		a.agent.Seen(pod("web", map[string]string{AskTime: ""}))
+		a.agent.Seen(pod("web", map[string]string{RequestTime: ""}))
 		synctest.Wait()
-		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // the change does not shorten the wait
+		// The change does not shorten the wait.
+		a.agent.Seen(pod("web", map[string]string{RequestTime: "", "changed": "x"}))
 	}, func(a *answers) {
 		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
@@ -181,9 +182,9 @@ func TestBusyAPIServer(t *testing.T) {
 func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a := New(Config{Registerer: prometheus.NewRegistry()})
 	defer a.queue.ShutDown()
-	newer := asking{uid: "1", version: "2", time: true}
-	a.pods["1"] = &asked{asking: newer}
-	a.got("1", asking{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
+	newer := annotationRequest{uid: "1", version: "2", time: true}
+	a.pods["1"] = &pendingPod{annotationRequest: newer}
+	a.got("1", annotationRequest{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
 	if p, _, ok := a.pod("1"); !ok || !p.time || len(p.owned) != 0 {
 		t.Errorf("asks for %+v, %t", p, ok)
 	}
@@ -206,7 +207,7 @@ func TestOtherManagersFieldsAreNotOwned(t *testing.T) {
 		{"somebody", metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamp":{}}}}`, false},
 		{Manager, metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamps":{}}}}`, false},
 	} {
-		p := pod("web", map[string]string{AskStartUp: "true", Time: "then"})
+		p := pod("web", map[string]string{RequestStartUp: "true", Time: "then"})
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: c.manager, Operation: c.operation,
 			FieldsV1: metav1.NewFieldsV1(c.fields)}}
 		if a, asks := read(p); !asks || (a.owned[Time] == "then") != c.want {

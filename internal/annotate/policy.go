@@ -34,7 +34,7 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 // The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
 // refuse, and returns nil if a policy refused the request. For the time provenFor after a refusal, the method returns
 // nil and sends no request.
-func (a *Annotator) limited(ctx context.Context, p asking) error {
+func (a *Annotator) limited(ctx context.Context, p annotationRequest) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {
 		return nil

@@ -11,7 +11,7 @@ import (
 func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
-	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", AskTime: ""}))
+	h.cluster.Put(pod("web", map[string]string{RequestStartUp: "true", RequestTime: ""}))
 	h.settle("uid-web", settled())
 	h.start()
 	h.eventually("reported", func() bool {
@@ -31,7 +31,7 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {
-		h.cluster.Put(pod(name, map[string]string{AskTime: ""}))
+		h.cluster.Put(pod(name, map[string]string{RequestTime: ""}))
 	}
 	h.start()
 	for _, name := range []string{"a", "b", "c"} {

@@ -21,7 +21,7 @@ func (e environment) get(name string) string { return e[name] }
 
 // programOf returns a program with this name and all commands of this package.
 func programOf(name string) Program {
-	return Program{Name: name, Commands: slices.Concat(Asking(), []Command{Replay(), Completion(), Help()})}
+	return Program{Name: name, Commands: slices.Concat(QueryCommands(), []Command{Replay(), Completion(), Help()})}
 }
 
 // run runs the program with the name podlapse-agent.

@@ -13,8 +13,8 @@ const (
 	groupOffline  = "Read a recording"
 )
 
-// Asking returns the commands that query agents.
-func Asking() []Command {
+// QueryCommands returns the commands that query agents.
+func QueryCommands() []Command {
 	return slices.Concat(startUpCommands(), fleetCommands())
 }
 

@@ -97,7 +97,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return true
 			}
 		case <-f.changed:
-			r.hand(r.meet)
+			r.passOn(r.meet)
 			if r.proven {
 				r.settle()
 			}
@@ -119,7 +119,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()
-			r.hand(func() { r.take(event) })
+			r.passOn(func() { r.take(event) })
 			if f.alone == nil && r.usage.wasteful(s.wideSample, s.config.Now()) {
 				r.unshare()
 			}

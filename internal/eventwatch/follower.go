@@ -60,8 +60,8 @@ func (f *follower) delay() time.Duration {
 	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
 }
 
-// nudge makes an open shared watch update the list of its pods.
-func (f *follower) nudge() {
+// refresh makes an open shared watch update the list of its pods.
+func (f *follower) refresh() {
 	select {
 	case f.changed <- struct{}{}:
 	default:

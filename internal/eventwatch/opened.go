@@ -31,7 +31,7 @@ func (s *Source) proved(f *follower) {
 	defer s.mu.Unlock()
 	f.proven = true
 	if f.alone != nil && f.alone.shared != nil {
-		f.alone.shared.nudge()
+		f.alone.shared.refresh()
 	}
 }
 

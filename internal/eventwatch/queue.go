@@ -69,7 +69,7 @@ func (s *Source) leave(f *follower) {
 	case s.shared[f.namespace] == f:
 		delete(s.shared, f.namespace)
 	}
-	s.nudge()
+	s.refresh()
 }
 
 // stop removes a watch from the queue, or ends the lease of the watch. The caller must make sure that the watch does

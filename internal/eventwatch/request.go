@@ -42,7 +42,7 @@ type request struct {
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
-	vouching   []*follower       // open watches that have delivered all existing Events; at most two
+	confirming []*follower       // open watches that have delivered all existing Events; at most two
 	statements *atomic.Int64     // order number of the latest observation about a watch; all pods share this counter
 }
 
@@ -73,14 +73,14 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// vouch records that a watch has delivered all existing Events. If the watch is the pod's first open watch that has
-// done so, vouch reports EventsWatched.
-func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
+// confirm records that a watch has delivered all existing Events. If the watch is the pod's first open watch that has
+// done so, confirm reports EventsWatched.
+func (r *request) confirm(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
 	r.served.Store(true)
-	r.vouching = append(r.vouching, f)
-	if len(r.vouching) == 1 && !r.withdrawn.Load() {
+	r.confirming = append(r.confirming, f)
+	if len(r.confirming) == 1 && !r.withdrawn.Load() {
 		watched.UID, watched.Order = r.watch.UID, r.statements.Add(1)
 		observe(watched)
 	}
@@ -91,20 +91,20 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	if len(r.vouching) == 0 && !r.withdrawn.Load() {
+	if len(r.confirming) == 0 && !r.withdrawn.Load() {
 		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
 		observe(lost)
 	}
 }
 
-// retract reports EventsLost if no other open watch covers the pod and the pod is still requested.
-func (r *request) retract(
+// reportLoss reports EventsLost if no other open watch covers the pod and the pod is still requested.
+func (r *request) reportLoss(
 	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	r.vouching = slices.DeleteFunc(r.vouching, func(other *follower) bool { return other == f })
-	if len(r.vouching) == 0 && !r.withdrawn.Load() && ctx.Err() == nil {
+	r.confirming = slices.DeleteFunc(r.confirming, func(other *follower) bool { return other == f })
+	if len(r.confirming) == 0 && !r.withdrawn.Load() && ctx.Err() == nil {
 		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
 		observe(lost)
 	}

@@ -207,7 +207,7 @@ func (s *Source) sampled(p position, err error) {
 	close(r.changed)
 	r.changed = make(chan struct{})
 	for _, f := range s.shared {
-		f.nudge()
+		f.refresh()
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *Source) stopShared(f *follower) {
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge after join.
+// join adds a pod to a shared watch. If the watch is open, the caller must call f.refresh after join.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
@@ -145,7 +145,7 @@ func (s *Source) enough(p *request, f *follower) {
 		return // the pod has left the shared watch
 	}
 	if p.own != nil && p.shared != nil {
-		p.shared.nudge()
+		p.shared.refresh()
 	}
 	s.stopAlone(p)
 }
@@ -176,6 +176,6 @@ func (s *Source) notEnough(p *request) {
 	}
 	if p.own == nil && s.requests[p.watch.UID] == p && s.withBothWatches(p.watch.Namespace) < maxAlone {
 		s.watchAlone(p)
-		s.nudge()
+		s.refresh()
 	}
 }

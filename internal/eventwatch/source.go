@@ -169,13 +169,13 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	switch f := s.shared[scope]; {
 	case f != nil:
 		s.join(f, p)
-		f.nudge()
+		f.refresh()
 	case s.config.Cluster || s.requestsIn(scope) > maxAlone && !s.isWide(scope):
 		s.share(scope)
 	default:
 		s.watchAlone(p)
 	}
-	s.nudge()
+	s.refresh()
 }
 
 // Unwatch ends the request for a pod's Events. Unwatch does not block. Observe can still receive an observation about
@@ -200,7 +200,7 @@ func (s *Source) Unwatch(uid string) {
 	}
 	f.pods = slices.DeleteFunc(f.pods, func(other *request) bool { return other == p })
 	if len(f.pods) > 0 || f.isOpen() && len(s.queue.waiting) == 0 {
-		f.nudge()
+		f.refresh()
 	} else {
 		s.stopShared(f) // other watches wait for the slot, so the shared watch must not linger
 	}
@@ -217,8 +217,8 @@ func (s *Source) keep(uid string, p *request) {
 	s.left[uid] = p.position
 }
 
-// nudge makes Run check the queue.
-func (s *Source) nudge() {
+// refresh makes Run check the queue.
+func (s *Source) refresh() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

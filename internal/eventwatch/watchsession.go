@@ -35,8 +35,8 @@ type member struct {
 	pod *request
 	// The watches of the pod have delivered every Event of the pod since the time in the field "since". If Events are
 	// missing, the field "since" is zero.
-	since   time.Time
-	vouched bool
+	since     time.Time
+	confirmed bool
 	// The field "whole" is true if the agent has observed all Events about the pod that the watch has received so far.
 	whole bool
 }
@@ -68,14 +68,14 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// The method "end" ends the session. If the field "vouched" of a pod is true and no other open watch covers the pod,
+// The method "end" ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod,
 // the method "end" reports EventsLost.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
 		r.advance(m)
-		if m.vouched {
-			m.pod.retract(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
+		if m.confirmed {
+			m.pod.reportLoss(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (r *watchSession) meet() {
 // still provide the pod's position.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
-		if m.vouched {
+		if m.confirmed {
 			continue
 		}
 		var at position
@@ -177,8 +177,8 @@ func (r *watchSession) settle() {
 			}
 			continue
 		}
-		m.vouched = true
-		m.pod.vouch(r.f, timeline.EventsWatched{
+		m.confirmed = true
+		m.pod.confirm(r.f, timeline.EventsWatched{
 			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: at.since, Limited: at.limited,
 		}, r.observe)
 		if r.f.alone == nil {
@@ -187,9 +187,9 @@ func (r *watchSession) settle() {
 	}
 }
 
-// hand calls the function "over", which passes on observations and can take a long time. Existing Events can still
-// arrive while the function "over" runs, so the method "hand" postpones the proof.
-func (r *watchSession) hand(over func()) {
+// passOn calls the function "over", which passes on observations and can take a long time. Existing Events can still
+// arrive while the function "over" runs, so the method "passOn" postpones the proof.
+func (r *watchSession) passOn(over func()) {
 	began := time.Now()
 	over()
 	if !r.proven {

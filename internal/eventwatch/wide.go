@@ -65,7 +65,7 @@ func (s *Source) unshare(f *follower) {
 			s.watchAlone(p)
 		}
 	}
-	s.nudge()
+	s.refresh()
 }
 
 // reshare starts a shared watch for a namespace that no longer counts as wide. reshare has no effect if at most
@@ -78,7 +78,7 @@ func (s *Source) reshare(f *follower) {
 		return
 	}
 	s.share(f.namespace)
-	s.nudge()
+	s.refresh()
 }
 
 // The method "blocked" reports whether a single-pod watch must wait because its namespace already has the maximum

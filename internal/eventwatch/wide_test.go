@@ -83,7 +83,7 @@ func TestWideNamespaceEndsWithoutBurst(t *testing.T) {
 		most := 0
 		for range 12 * int(wideFor/time.Minute) * 10 {
 			b.sleep(time.Minute / 100)
-			b.events.nudge() // like a request for another pod
+			b.events.refresh() // like a request for another pod
 			most = max(most, statsOf(b.events).Open)
 		}
 		if most > maxAlone+1 {
@@ -113,9 +113,9 @@ func TestLongWaitIsReportedOnce(t *testing.T) {
 			t.Errorf("%+v has no order", waits)
 		}
 		b.expect("x", "waiting")
-		b.events.nudge()
+		b.events.refresh()
 		b.sleep(2 * unservedAfter)
-		b.events.nudge()
+		b.events.refresh()
 		b.expect("x")
 		b.unwatch("a")
 		b.server.Heal()

@@ -17,8 +17,8 @@ import (
 // Config configures a History.
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
-	Bytes      int                   // maximum total size of all entries (Entry.size), and of the data in Beside
-	Beside     func() int            // size in bytes of other data that counts towards Bytes; nil without such data
+	Bytes      int                   // maximum total size of all entries (Entry.size), and of the data in OtherBytes
+	OtherBytes func() int            // size in bytes of other data that counts towards Bytes; nil without such data
 	Now        func() time.Time      // clock for the time of a pod's deletion
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger
@@ -65,7 +65,7 @@ func (h *History) Add(t timeline.Timeline) {
 }
 
 // Trim removes the oldest entries until all data is within the limits. The caller must call Trim after the data in
-// Config.Beside has grown.
+// Config.OtherBytes has grown.
 func (h *History) Trim() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,8 +74,8 @@ func (h *History) Trim() {
 
 func (h *History) trim() {
 	most := h.config.Bytes
-	if h.config.Beside != nil {
-		most -= h.config.Beside()
+	if h.config.OtherBytes != nil {
+		most -= h.config.OtherBytes()
 	}
 	for len(h.entries) > 0 && (len(h.entries) > h.config.Pods || h.bytes > most) {
 		h.bytes -= h.entries[0].size()

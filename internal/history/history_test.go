@@ -86,22 +86,22 @@ func TestOldestPodsAreEvicted(t *testing.T) {
 	}
 }
 
-// TestOtherDataShrinksHistory checks that the history and the data beside it stay within one limit.
+// TestOtherDataShrinksHistory checks that the history and the data otherBytes it stay within one limit.
 func TestOtherDataShrinksHistory(t *testing.T) {
 	h := history(100, 64<<10)
-	beside := 0
-	h.config.Beside = func() int { return beside }
+	otherBytes := 0
+	h.config.OtherBytes = func() int { return otherBytes }
 	for n := range 50 {
 		h.Add(startuptest.New(n))
 	}
 	before := h.Stats()
-	beside = 48 << 10
+	otherBytes = 48 << 10
 	h.Trim()
 	after := h.Stats()
 	if before.Bytes <= 16<<10 || after.Bytes > 16<<10 || after.Pods == 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	beside = 1 << 20
+	otherBytes = 1 << 20
 	h.Trim()
 	if got := h.Stats(); got.Pods != 0 || got.Bytes != 0 {
 		t.Errorf("without room: %+v", got)

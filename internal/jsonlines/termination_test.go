@@ -90,7 +90,7 @@ func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 // grace period is omitted.
 func TestTerminationGracePeriodZeroAndUnknown(t *testing.T) {
 	zeroGrace, unseen := startuptest.Killed(), startuptest.Killed()
-	zeroGrace.Termination.Grace, zeroGrace.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
+	zeroGrace.Termination.Grace, zeroGrace.Termination.ZeroGrace, unseen.Termination.Grace = 0, true, 0
 	line := startuptest.Lines(t, TerminationLines, zeroGrace, startuptest.After(time.Minute))[0]
 	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
 		t.Errorf("no grace period of 0 in %s", line)

@@ -41,9 +41,9 @@ func newAnswerCache[A any](size int, yesFor, noFor time.Duration, clock cache.Cl
 	return answerCache[A]{yes, no, yesFor, noFor}
 }
 
-// recall returns a cached answer. The third result is true if the cache contains an answer. For a cached rejection, the
+// get returns a cached answer. The third result is true if the cache contains an answer. For a cached rejection, the
 // second result is false and the answer is the zero value.
-func (c answerCache[A]) recall(key digest) (answer A, yes, known bool) {
+func (c answerCache[A]) get(key digest) (answer A, yes, known bool) {
 	if value, ok := c.yes.Get(key); ok {
 		return value.(A), true, true
 	}

@@ -136,7 +136,7 @@ func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, cached answerCache[A], key digest,
 	review func() (A, bool, error),
 ) (A, bool, error) {
-	if answer, yes, known := cached.recall(key); known {
+	if answer, yes, known := cached.get(key); known {
 		return answer, yes, nil
 	}
 	if !pay() {

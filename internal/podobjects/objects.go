@@ -20,11 +20,11 @@ import (
 type Objects struct {
 	now func() time.Time
 
-	mu        sync.Mutex
-	pods      map[string]packedPod // cached pods, by UID
-	version   string
-	heardAt   time.Time // time at which the API server last sent any data
-	connected bool
+	mu         sync.Mutex
+	pods       map[string]packedPod // cached pods, by UID
+	version    string
+	receivedAt time.Time // time at which the API server last sent any data
+	connected  bool
 
 	// verifiedAt is the time of the latest comparison that confirmed or repaired the objects. verifiedAt is zero
 	// before the first comparison.
@@ -52,7 +52,7 @@ func (o *Objects) Pack(pod *corev1.Pod, labels string) (keep func(), err error) 
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.pods[uid] = packed
-		o.hear(version)
+		o.received(version)
 	}, nil
 }
 
@@ -61,18 +61,18 @@ func (o *Objects) Forget(uid string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.pods, uid)
-	o.hear("")
+	o.received("")
 }
 
 // Received implements podwatch.Keeper.
 func (o *Objects) Received(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hear(version)
+	o.received(version)
 }
 
-func (o *Objects) hear(version string) {
-	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
+func (o *Objects) received(version string) {
+	o.version, o.receivedAt = cmp.Or(version, o.version), o.now()
 }
 
 // Connected implements podwatch.Keeper.
@@ -169,8 +169,8 @@ func (o *Objects) snapshot(want func(namespace, name, labels string) bool) ([]pa
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 	state := cacheState{Connected: o.connected}
-	if !o.heardAt.IsZero() {
-		state.Age = new(max(0, o.now().Sub(o.heardAt).Round(time.Millisecond).Seconds()))
+	if !o.receivedAt.IsZero() {
+		state.Age = new(max(0, o.now().Sub(o.receivedAt).Round(time.Millisecond).Seconds()))
 	}
 	if !o.verifiedAt.IsZero() {
 		state.VerifiedAt = new(o.verifiedAt.UTC().Format(time.RFC3339Nano))

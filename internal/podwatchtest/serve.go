@@ -178,10 +178,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		case <-changed:
 		case <-broken:
 			s.mu.Lock()
-			farewell := s.farewell
+			finalStatus := s.finalStatus
 			s.mu.Unlock()
-			if farewell != nil {
-				send("ERROR", *farewell)
+			if finalStatus != nil {
+				send("ERROR", *finalStatus)
 			}
 			return
 		case <-r.Context().Done():

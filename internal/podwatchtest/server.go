@@ -26,25 +26,25 @@ type Server struct {
 	url     string
 	connect *http.Transport
 
-	mu       sync.Mutex
-	version  int // version of the latest change
-	oldest   int // oldest version in the history
-	history  []change
-	objects  map[string]object // current objects, by resource, namespace and name
-	changed  chan struct{}     // channel that the server closes and replaces at every change
-	broken   chan struct{}     // channel that the server closes and replaces to close all watches
-	farewell *metav1.Status    // status that watches send before they close; nil for none
-	watches  int
-	refusal  *metav1.Status
-	hang     bool
-	slowList string // namespace whose lists get no answer
-	noStream bool
-	expire   *time.Duration // time until each watch receives status 410; nil if watches never receive it
-	slow     time.Duration  // wait before each existing object in a watch's response
-	requests []string
-	allow    func(Attempt) bool
-	tokens   map[string]string // users of known tokens, by token
-	ahead    time.Duration
+	mu          sync.Mutex
+	version     int // version of the latest change
+	oldest      int // oldest version in the history
+	history     []change
+	objects     map[string]object // current objects, by resource, namespace and name
+	changed     chan struct{}     // channel that the server closes and replaces at every change
+	broken      chan struct{}     // channel that the server closes and replaces to close all watches
+	finalStatus *metav1.Status    // status that watches send before they close; nil for none
+	watches     int
+	refusal     *metav1.Status
+	hang        bool
+	slowList    string // namespace whose lists get no answer
+	noStream    bool
+	expire      *time.Duration // time until each watch receives status 410; nil if watches never receive it
+	slow        time.Duration  // wait before each existing object in a watch's response
+	requests    []string
+	allow       func(Attempt) bool
+	tokens      map[string]string // users of known tokens, by token
+	ahead       time.Duration
 
 	lost      func(kind string, o metav1.Object) bool
 	applies   []Applied
@@ -149,10 +149,10 @@ func (s *Server) ExpireEveryWatch(after time.Duration) {
 	s.expire = &after
 }
 
-func (s *Server) endWatches(farewell *metav1.Status) {
+func (s *Server) endWatches(finalStatus *metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.farewell = farewell
+	s.finalStatus = finalStatus
 	close(s.broken)
 	s.broken = make(chan struct{})
 }

@@ -21,7 +21,7 @@ const hub, hubHost = "docker.io", "registry-1.docker.io"
 // followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
 // followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
-	asked := map[string]*followed{}
+	probed := map[string]*followed{}
 	warned := map[string]bool{} // registries that the agent does not probe; the log has a warning about each
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
@@ -33,24 +33,24 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 			return err != nil
 		})
 		top = top[:min(len(top), config.Top)]
-		for host, f := range asked {
+		for host, f := range probed {
 			if !slices.Contains(top, host) {
-				delete(asked, host)
+				delete(probed, host)
 				r.config.Recorder.Forget(f.probe.Name)
 			}
 		}
 		for _, host := range top {
-			if asked[host] == nil {
-				asked[host] = r.follow(registryProbe(config, host))
+			if probed[host] == nil {
+				probed[host] = r.follow(registryProbe(config, host))
 			}
 		}
-		var asking sync.WaitGroup
-		for _, f := range asked {
-			asking.Go(func() { f.once(ctx) })
+		var probing sync.WaitGroup
+		for _, f := range probed {
+			probing.Go(func() { f.once(ctx) })
 		}
-		asking.Wait()
+		probing.Wait()
 	}
-	for _, f := range asked {
+	for _, f := range probed {
 		names = append(names, f.probe.Name)
 	}
 	return names

@@ -42,17 +42,17 @@ const lookEvery = 10 * time.Second
 // Run runs each probe on its own goroutine until ctx is done and then returns nil. A probe never runs twice at the
 // same time. While the new configuration is invalid, Run uses the previous configuration.
 func (r *Runner) Run(ctx context.Context) error {
-	asked := r.ask(ctx, r.config.Config)
-	defer asked.stop()
-	r.config.Report(true, asked.config.String())
+	running := r.start(ctx, r.config.Config)
+	defer running.stop()
+	r.config.Report(true, running.config.String())
 	for backoff.Sleep(ctx, lookEvery) {
 		config, err := r.config.Load()
 		if err != nil {
 			r.config.Report(false, "cannot reload the probes file, the agent uses the previous content: "+err.Error())
 			continue
 		}
-		asked.become(ctx, config)
-		r.config.Report(true, asked.config.String())
+		running.apply(ctx, config)
+		r.config.Report(true, running.config.String())
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns a value as indented JSON with a line break at the end. JSON escapes every character for which Inert
+// JSON returns a value as indented JSON with a line break at the end. JSON escapes every character for which Printable
 // returns false, so that the text is harmless on a terminal. Programs that parse the JSON still read the original
 // value.
 func JSON(value any) (string, error) {
@@ -40,12 +40,12 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character for which Inert returns false, except line breaks. In JSON and in the YAML of this
-// package, characters for which Inert returns false occur only in quoted texts.
+// escape replaces every character for which Printable returns false, except line breaks. In JSON and in the YAML of
+// this package, characters for which Printable returns false occur only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
-		if Inert(r) || r == '\n' {
+		if Printable(r) || r == '\n' {
 			out.WriteRune(r)
 		} else {
 			out.WriteString(as(r))

@@ -14,14 +14,14 @@ const MaxText = 4 << 10
 // ellipsis marks the end or the beginning of a text that was shortened.
 const ellipsis = "…"
 
-// Inert returns true if a character is visible and has no effect on other characters. The following characters are not
-// inert: control and format characters, bidirectional marks, unusual spaces, combining marks, and invisible letters
+// Printable returns true if a character is visible and has no effect on other characters. The following characters are
+// not inert: control and format characters, bidirectional marks, unusual spaces, combining marks, and invisible letters
 // such as U+3164.
-func Inert(r rune) bool {
+func Printable(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Clean makes an untrusted text printable on one line. Clean removes every character for which Inert returns false,
+// Clean makes an untrusted text printable on one line. Clean removes every character for which Printable returns false,
 // and cuts the text at MaxText.
 func Clean(text string) string {
 	cut := len(text) > MaxText
@@ -29,7 +29,7 @@ func Clean(text string) string {
 		text = text[:MaxText]
 	}
 	text = strings.Map(func(r rune) rune {
-		if !Inert(r) {
+		if !Printable(r) {
 			return -1
 		}
 		return r

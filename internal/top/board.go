@@ -59,9 +59,9 @@ type row struct {
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // durations at the time in the field heardAt
+	total, inPhase        time.Duration // durations at the time in the field updatedAt
 	accuracy              time.Duration // error bound of the total
-	heardAt               time.Time
+	updatedAt             time.Time
 	createdAt, settledAt  time.Time
 	lostAt                time.Time // time of the last data from an unreachable agent; zero while data arrives
 }
@@ -84,7 +84,7 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.lostAt.IsZero() {
 		now = r.lostAt
 	}
-	return length + max(0, now.Sub(r.heardAt))
+	return length + max(0, now.Sub(r.updatedAt))
 }
 
 // NewBoard returns an empty board. The board shows each completed start-up for the duration in the argument "since".
@@ -161,7 +161,7 @@ func newRow(record api.Record, now time.Time) row {
 		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
 		name:  terminal.Clean(record.Name),
 		state: record.State, reason: render.ReasonText(record), verdict: terminal.Clean(record.Verdict),
-		total: record.Total.Duration(), accuracy: record.TotalError.Duration(), heardAt: now,
+		total: record.Total.Duration(), accuracy: record.TotalError.Duration(), updatedAt: now,
 		createdAt: record.CreatedAt.Time, settledAt: record.SettledAt.Time,
 	}
 	if record.Owner.Kind != "" {

@@ -36,7 +36,7 @@ const (
 
 // The function "limited" limits the connections of a listener, in total and for each client.
 func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fairListener {
-	return &fairListener{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
+	return &fairListener{Listener: l, dropped: dropped, reads: reads, near: newNodeAddresses(), now: time.Now,
 		open: map[*counted]bool{}, have: map[netip.Prefix]int{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
@@ -50,7 +50,7 @@ type fairListener struct {
 	net.Listener
 	dropped counters
 	reads   func(netip.Prefix) bool // reports whether a client read earlier responses
-	near    nearby
+	near    nodeAddresses
 	now     func() time.Time
 	takes   *peer.Latest[*rate.Limiter]
 

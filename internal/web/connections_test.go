@@ -89,7 +89,7 @@ func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 // connect.
 func TestConnectionsAreReservedForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
-	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
+	l.near = nodeAddresses{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
 	for range reservedForNearby {
 		probe, _ := l.enter(stub{from: "10.0.9.1:1"})

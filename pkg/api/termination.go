@@ -73,7 +73,7 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 			return ConflictRecord(c)
 		}),
 	}
-	if t.Grace > 0 || t.Hurried {
+	if t.Grace > 0 || t.ZeroGrace {
 		r.Grace = new(Seconds(t.Grace))
 	}
 	return r

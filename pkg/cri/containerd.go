@@ -109,7 +109,7 @@ func (a *answerer) stampSandbox(
 	if !known {
 		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {
-			err = a.stores.sandboxes.forgive(err)
+			err = a.stores.sandboxes.tolerate(err)
 			sandbox.Unstamped = err == nil && a.stores.sandboxes.refused.Load()
 			return err
 		}
@@ -144,7 +144,7 @@ func (a *answerer) storedImage(ctx context.Context, ref string) (*imagesapi.Imag
 	}
 	stored, err := a.client.storedImage(ctx, name)
 	if err != nil {
-		return nil, a.stores.images.forgive(err)
+		return nil, a.stores.images.tolerate(err)
 	}
 	return stored, nil
 }

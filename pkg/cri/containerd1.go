@@ -48,7 +48,7 @@ func (a *answerer) stampFromContainer(
 	if !known {
 		record, err := a.client.storedContainer(ctx, sandbox.ID)
 		if err != nil {
-			return a.stores.containers.forgive(err)
+			return a.stores.containers.tolerate(err)
 		}
 		created, updated := fromTimestamp(record.GetCreatedAt()), fromTimestamp(record.GetUpdatedAt())
 		if record.GetLabels()[kindLabel] == kindSandbox && sandbox.Ready && updated.After(created) &&

@@ -35,10 +35,10 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns err only if the runtime did not respond. An error in a response means that the store does not contain
-// the object, has an internal error, or is missing. If the error is in a response, forgive returns nil, and the agent
-// continues without the object. forgive disables a missing store.
-func (d *degradable) forgive(err error) error {
+// tolerate returns err only if the runtime did not respond. An error in a response means that the store does not
+// contain the object, has an internal error, or is missing. If the error is in a response, tolerate returns nil, and
+// the agent continues without the object. tolerate disables a missing store.
+func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 

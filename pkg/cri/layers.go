@@ -118,7 +118,7 @@ func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.In
 		return nil, nil
 	}
 	info, err := a.client.blobInfo(ctx, blob)
-	return info, a.stores.content.forgive(err)
+	return info, a.stores.content.tolerate(err)
 }
 
 // readBlob implements catalog.read.
@@ -130,7 +130,7 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 	switch {
 	case err == nil, errors.Is(err, errTooLarge), errors.Is(err, errCorrupt):
 		return data, err
-	case a.stores.content.forgive(err) != nil:
+	case a.stores.content.tolerate(err) != nil:
 		return nil, err
 	}
 	return nil, errAbsent
@@ -166,7 +166,7 @@ func (a *answerer) unpackedAt(
 	}
 	info, err := a.client.snapshot(ctx, snapshotter, chainID.String())
 	if err != nil || info.GetKind() != snapshotsapi.Kind_COMMITTED {
-		return time.Time{}, nil, a.stores.snapshots.forgive(err)
+		return time.Time{}, nil, a.stores.snapshots.tolerate(err)
 	}
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }

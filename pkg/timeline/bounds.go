@@ -12,7 +12,7 @@ import (
 type bound struct {
 	key              milestoneKey
 	earliest, latest instant
-	lean             lean
+	bias             bias
 	origins          origins // the origins of all constraints without a conflict
 	// The estimate must lie between notBefore and notAfter. The two limits usually come from the estimates of
 	// neighboring milestones. Zero means no limit.
@@ -31,13 +31,13 @@ func (b *bound) estimate() instant {
 // ownEstimate returns the estimate from the evidence of this milestone alone.
 func (b *bound) ownEstimate() instant {
 	switch {
-	case b.earliest == minInstant || b.lean == leanLatest:
+	case b.earliest == minInstant || b.bias == biasLatest:
 		return b.latest
-	case b.latest == maxInstant || b.lean == leanEarliest:
+	case b.latest == maxInstant || b.bias == biasEarliest:
 		return b.earliest
-	case b.lean == leanSlack:
+	case b.bias == biasSlack:
 		return max(b.earliest, b.latest-eventSlack)
-	case b.lean == leanNextSync:
+	case b.bias == biasNextSync:
 		return max(b.earliest, b.latest-instant(usualSync))
 	}
 	return b.earliest + (b.latest-b.earliest)/2
@@ -152,19 +152,19 @@ func (bs bounds) capAt(now instant) (cut bool) {
 	return cut
 }
 
-// leanToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
+// biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
 // arrives later, because the kubelet queues status updates and the API server adds delay. The delay of the status is
-// sometimes 50 to 300 ms on a quiet node. leanToPickup does not move the estimate if the kubelet's own timestamp
+// sometimes 50 to 300 ms on a quiet node. biasToPickup does not move the estimate if the kubelet's own timestamp
 // contradicts the time when the pod reached the node.
-func (bs bounds) leanToPickup() {
+func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
-	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
+	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
 		return
 	}
 	came := scheduled.estimate()
 	if acknowledged.earliest <= came+liveSlack && came <= acknowledged.latest {
-		acknowledged.lean, acknowledged.notBefore = leanEarliest, came
+		acknowledged.bias, acknowledged.notBefore = biasEarliest, came
 	}
 }
 
@@ -200,18 +200,18 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The lean of a constraint names the end of its interval that is probably near the true instant. The bound gets
-		// the lean of a constraint only if the end that the lean names is the same for both. If several constraints
-		// share an end with the bound, the bound gets the lean of the most trusted constraint.
-		atEnd := b.lean == leanSlack || b.lean == leanNextSync
-		if atEnd && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
-			b.lean == leanEarliest && earliest > b.earliest {
-			b.lean = leanNone
+		// The bias of a constraint names the end of its interval that is probably near the true instant. The bound gets
+		// the bias of a constraint only if the end that the bias names is the same for both. If several constraints
+		// share an end with the bound, the bound gets the bias of the most trusted constraint.
+		atEnd := b.bias == biasSlack || b.bias == biasNextSync
+		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
+			b.bias == biasEarliest && earliest > b.earliest {
+			b.bias = biasNone
 		}
-		if b.lean == leanNone &&
-			(c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
-				(c.lean == leanSlack || c.lean == leanNextSync) && c.latest == latest) {
-			b.lean = c.lean
+		if b.bias == biasNone &&
+			(c.bias == biasLatest && c.latest-latest < liveSlack || c.bias == biasEarliest && c.earliest == earliest ||
+				(c.bias == biasSlack || c.bias == biasNextSync) && c.latest == latest) {
+			b.bias = c.bias
 		}
 		b.earliest, b.latest = earliest, latest
 		b.origins = b.origins.with(c.origin)

@@ -66,23 +66,23 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// A lean is the most likely position of the instant inside the interval of a constraint.
-type lean uint8
+// A bias is the most likely position of the instant inside the interval of a constraint.
+type bias uint8
 
 const (
 	// Every position in the interval is equally likely.
-	leanNone lean = iota
+	biasNone bias = iota
 	// The instant is probably at the end of the interval, for example because the observation arrived live.
-	leanLatest
+	biasLatest
 	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
 	// before the step.
-	leanEarliest
+	biasEarliest
 	// The instant is probably eventSlack before the end of the interval, because a live Event announces the kubelet's
 	// next step.
-	leanSlack
+	biasSlack
 	// The instant is probably usualSync before the end of the interval, because the kubelet reports the instant at its
 	// next sync.
-	leanNextSync
+	biasNextSync
 )
 
 // podWide is the container index for milestones of the whole pod.
@@ -105,7 +105,7 @@ func (k milestoneKey) rank() uint64 {
 type constraint struct {
 	key              milestoneKey
 	origin           origin
-	lean             lean
+	bias             bias
 	earliest, latest instant
 }
 
@@ -123,7 +123,7 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
-		c.lean = leanLatest
+		c.bias = biasLatest
 	}
 	return c
 }
@@ -138,7 +138,7 @@ func (c constraint) betterThan(d constraint) bool {
 	if c.earliest != d.earliest {
 		return c.earliest > d.earliest
 	}
-	return c.lean > d.lean
+	return c.bias > d.bias
 }
 
 // searchConstraints returns the index of the first constraint whose key is not before the key k. The constraints must

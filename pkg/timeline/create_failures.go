@@ -115,7 +115,7 @@ func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 			break
 		}
 		if c.origin == originArrival {
-			return c.lean == leanNone
+			return c.bias == biasNone
 		}
 	}
 	return false
@@ -293,7 +293,7 @@ func (f *fold) createFailureConstraints(index int16) (constraints []constraint) 
 	by := pulled.latest + eventSlack
 	key := milestoneKey{index, 0, MilestoneConfigRefused}
 	if latest, known := f.e.latestTime(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
-		constraints = append(constraints, constraint{key, originEventDuration, leanEarliest, pulled.earliest, by})
+		constraints = append(constraints, constraint{key, originEventDuration, biasEarliest, pulled.earliest, by})
 	}
 	return constraints
 }

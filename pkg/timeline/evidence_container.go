@@ -142,7 +142,7 @@ var createFailureMilestones = map[string]Milestone{
 // after the failure. If Events about the failure are missing, the failure gets its time from the status.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
-	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
+	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, why}
 	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
 		c.statusFailure, e.changed = &f, true
 	}

@@ -34,14 +34,14 @@ type failureEvent struct {
 // window is the interval in which the occurrence that an Event reports happened, and the source of this interval.
 type window struct {
 	origin           origin
-	lean             lean
+	bias             bias
 	earliest, latest instant
 }
 
 func (w window) known() bool { return w.latest != 0 }
 
 func (w window) constraint(k milestoneKey) constraint {
-	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
+	return constraint{key: k, origin: w.origin, bias: w.bias, earliest: w.earliest, latest: w.latest}
 }
 
 // applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
@@ -107,11 +107,11 @@ func (e *Evidence) applyEvent(o EventSeen) {
 // timestamp. For the latest request, applyPulling uses the Event's last timestamp and the Event's arrival.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
-	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
+	first := window{stamp.origin, stamp.bias, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
 		// The kubelet creates the Event immediately before it queues the pull.
 		named := at(o.NamedAt)
-		first = window{originEventName, leanEarliest, named, named + eventSlack}
+		first = window{originEventName, biasEarliest, named, named + eventSlack}
 	}
 	keepEarliest(e, &evidence.requested, first, maxRequests)
 	if o.Count > 1 {
@@ -120,7 +120,7 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 		c.latest += eventSlack // the latest request has the same tolerance as the first request
 		e.constrain(c)
 		if o.Live { // a live Event arrives immediately after the request, but its timestamp is truncated to seconds
-			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
+			e.constrain(constraint{k, originEventArrival, biasSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
 }
@@ -158,7 +158,7 @@ func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, li
 
 func (w window) compare(o window) int {
 	return cmp.Or(cmp.Compare(w.latest, o.latest), cmp.Compare(w.earliest, o.earliest),
-		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
+		cmp.Compare(w.origin, o.origin), cmp.Compare(w.bias, o.bias))
 }
 
 // firstOccurrence returns the interval of an Event's first occurrence. The interval ends at the time in the Event's
@@ -169,7 +169,7 @@ func firstOccurrence(o EventSeen) window {
 		return floored(o.FirstAt)
 	}
 	named := at(o.NamedAt)
-	return window{originEventName, leanLatest, named - eventSlack, named}
+	return window{originEventName, biasLatest, named - eventSlack, named}
 }
 
 // latestOccurrence returns the interval of the latest occurrence of a repeated Event, from the Event's last timestamp.
@@ -180,7 +180,7 @@ func latestOccurrence(o EventSeen) window {
 	}
 	w := floored(o.LastAt)
 	if arrived := at(o.ArrivedAt); o.Live && arrived > w.earliest && arrived < w.latest {
-		w.latest, w.lean = arrived, leanLatest
+		w.latest, w.bias = arrived, biasLatest
 	}
 	return w
 }
@@ -205,5 +205,5 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 // up to eventSlack earlier than the truncated timestamp.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
-	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}
+	return window{c.origin, biasNone, c.earliest - eventSlack, c.latest}
 }

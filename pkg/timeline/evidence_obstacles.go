@@ -202,7 +202,7 @@ func (f *fold) obstacleConstraints() []constraint {
 			w.earliest += by - w.latest
 			w.latest = by
 			if o.from.row().sandbox {
-				w.lean, w.earliest = leanNone, o.earliest+instant(podRetryLeast)
+				w.bias, w.earliest = biasNone, o.earliest+instant(podRetryLeast)
 			}
 			constraints = append(constraints, w.constraint(retryMilestone(i)))
 		}

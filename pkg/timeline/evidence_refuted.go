@@ -58,7 +58,7 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 		case !p.known():
 			p = o
 		case reason == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
-			p.latest, p.lean, p.lengths = max(p.latest, o.latest), leanNone, pullLengths{}
+			p.latest, p.bias, p.lengths = max(p.latest, o.latest), biasNone, pullLengths{}
 		}
 	}
 	return p, refuted

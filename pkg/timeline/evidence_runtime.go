@@ -72,7 +72,7 @@ func (e *Evidence) applySandboxRecord(s Sandbox) {
 	attempt := clampAttempt(s.Attempt)
 	begun, ready := at(s.BegunAt), at(s.NetworkReadyAt)
 	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, origin: originStore,
-		lean: leanLatest, earliest: begun - instant(runtimeSlack), latest: begun})
+		bias: biasLatest, earliest: begun - instant(runtimeSlack), latest: begun})
 	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneNetworkReady}, origin: originStore,
 		earliest: ready, latest: ready})
 	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, origin: originStore,

@@ -61,7 +61,7 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	sequences := f.sequences()
 	f.milestoneConflicts = append(f.milestoneConflicts, tighten(sequences)...)
 	cut := f.bounds.capAt(f.asOf)
-	f.bounds.leanToPickup()
+	f.bounds.biasToPickup()
 	orderEstimates(sequences)
 	t = f.assemble()
 	return t, f.validUntil(&t, cut)

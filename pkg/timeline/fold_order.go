@@ -130,7 +130,7 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
-	if !found || f.constraints[i].lean == leanLatest || f.e.pod.FailedBy.IsZero() {
+	if !found || f.constraints[i].bias == biasLatest || f.e.pod.FailedBy.IsZero() {
 		return nil
 	}
 	by := f.skew.widen(second(key, originControlPlane, f.e.pod.FailedBy))
@@ -222,8 +222,8 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 				// The next milestone cuts the end of the earlier milestone's interval. So the earlier milestone is most
 				// likely near the new end of its interval.
 				before.latest, changed = b.latest, true
-				if before.lean == leanNone || before.lean == leanSlack || before.lean == leanNextSync {
-					before.lean = leanLatest
+				if before.bias == biasNone || before.bias == biasSlack || before.bias == biasNextSync {
+					before.bias = biasLatest
 				}
 			}
 			if b.earliest < before.earliest {

@@ -25,7 +25,7 @@ func (f *fold) endsOwnHook(c *Container) bool {
 		return f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestoneStarted}) != nil
 	}
 	reported := f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestonePostStarted})
-	return reported != nil && reported.lean == leanLatest // a status that did not arrive live can be old
+	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
 }
 
 // orCredentials returns the wait before a request for a pull. Since version 1.33, the kubelet looks up the registry

@@ -44,8 +44,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	// If the client dropped the Event about the first failure, only the first status shows this failure.
 	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
 		f := *first
-		if f.lean == leanLatest {
-			f.lean = leanNextSync
+		if f.bias == biasLatest {
+			f.bias = biasNextSync
 		}
 		all = slices.Insert(all, 0, f)
 	}
@@ -207,7 +207,7 @@ func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bo
 		if request.earliest > from.latest && request.latest < until && request.key.attempt <= from.key.attempt {
 			return &bound{
 				key:      milestoneKey{index, from.key.attempt + 1, MilestonePullRequested},
-				earliest: request.earliest, latest: request.latest, lean: request.lean,
+				earliest: request.earliest, latest: request.latest, bias: request.bias,
 				origins: origins(0).with(request.origin),
 			}
 		}

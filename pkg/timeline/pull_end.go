@@ -124,10 +124,10 @@ func (p pullEvidence) eventLate() bool {
 func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
-		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
+		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
 			// The image's timestamps limit the end more precisely than the kubelet's next Event or status.
-			c.lean = leanEarliest
+			c.bias = biasEarliest
 		}
 		constraints = append(constraints, c)
 	}

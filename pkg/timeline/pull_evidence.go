@@ -174,7 +174,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	}
 	// The kubelet truncates durations to a unit, so the true duration can be up to one unit longer.
 	ago := func(m Milestone, d time.Duration, slack instant) constraint {
-		return constraint{milestoneKey{index, final, m}, originEventDuration, leanLatest,
+		return constraint{milestoneKey{index, final, m}, originEventDuration, biasLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
 	}
 	if p.lengths.Timed {

@@ -39,7 +39,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		// another image name do not show when the pull started. The start of the pull has no lower bound, because no
 		// evidence shows how long the registry took to send the manifest.
 		constraints = append(constraints,
-			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
+			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, biasLatest, minInstant,
 				at(resolved)},
 			point(milestoneKey{index, final, MilestonePullResolved}, originStore, resolved))
 		began = at(resolved)

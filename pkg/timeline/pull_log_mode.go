@@ -16,8 +16,8 @@ const (
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
-	// leastBeside is the shortest overlap at which two pulls count as parallel on a node with parallel pulls.
-	leastBeside = 100 * time.Millisecond
+	// minParallel is the shortest overlap at which two pulls count as parallel on a node with parallel pulls.
+	minParallel = 100 * time.Millisecond
 	// staleRequest is the maximum age of a request that counts as a running pull. If an older request still has no
 	// known end, the Event about the end was lost.
 	staleRequest = 10 * time.Minute

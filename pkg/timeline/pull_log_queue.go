@@ -55,7 +55,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	}
 	least, noQueue := 2*loggedError, m.parallel && !m.queue
 	if m.parallel {
-		least = leastBeside
+		least = minParallel
 	}
 	type change struct {
 		at time.Time

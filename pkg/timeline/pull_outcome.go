@@ -60,7 +60,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 		return imagepull.OutcomeDownloaded
 	case !absent && nothingCame:
 		return imagepull.OutcomeVerified
-	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
+	case absent && (image != nil && f.storedByOtherPull(image, started) || f.pulledForOtherContainer(c, started)):
 		return imagepull.OutcomeJoined
 	case absent && nothingCame:
 		return imagepull.OutcomeVerified // the image was present under another name
@@ -100,8 +100,9 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
-// pulledBeside reports whether the kubelet had already pulled the same image for another container of the pod.
-func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
+// pulledForOtherContainer reports whether the kubelet had already pulled the same image for another container of the
+// pod.
+func (f *fold) pulledForOtherContainer(c *Container, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
 		if o.Name == c.Name || o.Image != c.Image || f.index(o.Name) == podWide {
@@ -129,15 +130,15 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	}
 	last := failures[len(failures)-1]
 	failed := last.earliest
-	if failed == minInstant && last.lean == leanLatest {
+	if failed == minInstant && last.bias == biasLatest {
 		failed = last.latest - instant(statusPatience)
 	}
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// broughtByOther reports whether another pod's pull completed the image while this pull was in the queue.
-// broughtByOther returns false if a failed attempt of this container can have stored the image.
-func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
+// storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.
+// storedByOtherPull returns false if a failed attempt of this container can have stored the image.
+func (f *fold) storedByOtherPull(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
 		return false

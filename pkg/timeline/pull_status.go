@@ -64,7 +64,7 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 		case s.backOff && backOffAt == 0:
 			backOffAt = s.at
 		case !s.backOff && backOffAt != 0:
-			w := window{originArrival, leanNextSync, backOffAt - instant(statusPatience), s.at}
+			w := window{originArrival, biasNextSync, backOffAt - instant(statusPatience), s.at}
 			failures = append(failures, failureEvent{w, 0, s.why})
 			backOffAt = 0
 		}

@@ -81,7 +81,7 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 			case i < 0:
 				best = append(best, n)
 			case n.latest < best[i].latest, n.latest == best[i].latest && n.earliest > best[i].earliest,
-				n.latest == best[i].latest && n.earliest == best[i].earliest && n.lean > best[i].lean:
+				n.latest == best[i].latest && n.earliest == best[i].earliest && n.bias > best[i].bias:
 				best[i] = n
 			}
 		}

@@ -35,10 +35,10 @@ func TerminationPhases() []Phase {
 type Termination struct {
 	RequestedAt time.Time
 	GoneAt      time.Time // when the object was gone; zero while the object exists
-	// Grace is the shortest requested grace period. Grace is 0 only if Hurried is true.
+	// Grace is the shortest requested grace period. Grace is 0 only if ZeroGrace is true.
 	Grace time.Duration
-	// Hurried is true if the only observed grace period was 0.
-	Hurried bool
+	// ZeroGrace is true if the only observed grace period was 0.
+	ZeroGrace bool
 	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	// Reason is empty if the condition is not set, for example after kubectl delete.
 	Reason string

@@ -11,7 +11,7 @@ import (
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
 	f.t = Termination{
-		Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
+		Grace: e.grace, ZeroGrace: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
 		Skew: skew, Listed: !e.learnedLive,
 	}
 	f.requested = f.request()
@@ -61,14 +61,14 @@ func (f *terminationFold) request() bound {
 		b.latest = min(b.latest, f.learnedAt)
 		b.origins = b.origins.with(originArrival)
 		if f.learnedLive {
-			b.lean = leanLatest
+			b.bias = biasLatest
 		}
 	}
 	return b
 }
 
 func boundOf(c constraint) bound {
-	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
+	return bound{key: c.key, earliest: c.earliest, latest: c.latest, bias: c.bias, origins: origins(0).with(c.origin)}
 }
 
 // objectGone returns the bound of the object's deletion. While the object exists, objectGone returns the current time.
@@ -78,7 +78,7 @@ func (f *terminationFold) objectGone() bound {
 	}
 	b := bound{earliest: f.requested.earliest, latest: f.goneBy(), origins: origins(0).with(originArrival)}
 	if f.goneLive {
-		b.lean = leanLatest
+		b.bias = biasLatest
 	}
 	return b
 }
@@ -101,7 +101,7 @@ func (f *terminationFold) goneBy() instant {
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
-	before := func(latest instant, o origin, l lean) {
+	before := func(latest instant, o origin, l bias) {
 		if latest < b.earliest {
 			f.conflict("stop_begun", "", fmt.Sprintf("%s reports %s or earlier, but the deletion was requested at %s "+
 				"or later",
@@ -109,7 +109,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 			return
 		}
 		if latest < b.latest {
-			b.latest, b.lean = latest, l
+			b.latest, b.bias = latest, l
 		}
 		b.origins, known = b.origins.with(o), true
 	}
@@ -120,10 +120,10 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	if f.observedAt != 0 {
-		before(f.observedAt, originArrival, leanLatest)
+		before(f.observedAt, originArrival, biasLatest)
 	}
 	if named != 0 {
-		before(named, originEventName, leanLatest)
+		before(named, originEventName, biasLatest)
 		if named-eventSlack > b.earliest && named <= b.latest {
 			b.earliest = named - eventSlack
 		}
@@ -137,9 +137,9 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 			continue
 		}
 		if begun := end.latest - instant(f.killAfter()); begun >= b.earliest {
-			l := leanNone
+			l := biasNone
 			if end.earliest == end.latest && f.killedOnTime(s.name) {
-				l = leanLatest
+				l = biasLatest
 			}
 			before(begun, o, l)
 			onTime = onTime || begun-instant(f.extraGrace(s.name))-f.requested.estimate() <= restartTakes

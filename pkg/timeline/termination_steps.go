@@ -60,7 +60,7 @@ func (f *terminationFold) steps() []terminationStep {
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
 	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
-		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest,
+		let := bound{earliest: gone.earliest, latest: f.releasedAt, bias: biasLatest,
 			origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, milestone: "released"})

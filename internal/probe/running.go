@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// The type "asked" holds the running probes. Only the goroutine of Runner.Run uses this type.
-type asked struct {
+// The type "runningProbes" holds the running probes. Only the goroutine of Runner.Run uses this type.
+type runningProbes struct {
 	runner     *Runner
 	config     Config
 	probes     map[string]func() // functions that stop the probes, by name
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// begin runs the function "ask" on a new goroutine. The returned function "stop" cancels the context of "ask", and
-// waits until "ask" has returned.
-func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
+// begin runs the function "run" on a new goroutine. The returned function "stop" cancels the context of "run", and
+// waits until "run" has returned.
+func begin(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ask(ctx)
+		run(ctx)
 	}()
 	return func() {
 		cancel()
@@ -29,15 +29,15 @@ func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	}
 }
 
-func (r *Runner) ask(ctx context.Context, config Config) *asked {
-	a := &asked{runner: r, probes: map[string]func(){}}
-	a.become(ctx, config)
+func (r *Runner) start(ctx context.Context, config Config) *runningProbes {
+	a := &runningProbes{runner: r, probes: map[string]func(){}}
+	a.apply(ctx, config)
 	return a
 }
 
-// The method "become" starts and stops probes according to a new configuration. Unchanged probes continue. The method
+// The method "apply" starts and stops probes according to a new configuration. Unchanged probes continue. The method
 // deletes the series of changed and removed probes.
-func (a *asked) become(ctx context.Context, config Config) {
+func (a *runningProbes) apply(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
 			a.probes[was.Name]()
@@ -55,8 +55,8 @@ func (a *asked) become(ctx context.Context, config Config) {
 		}
 	}
 	if a.registries == nil && config.Registries.Top > 0 {
-		a.registries = begin(ctx, func(asking context.Context) {
-			names := a.runner.followRegistries(asking, config.Registries)
+		a.registries = begin(ctx, func(running context.Context) {
+			names := a.runner.followRegistries(running, config.Registries)
 			if ctx.Err() == nil { // a stopping agent keeps the series, because it sends the metrics once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
@@ -69,7 +69,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 
 // stop waits until all probes have stopped. The context of the probes must already be done. If the context were not
 // done, the probes would stop one after another, and the Runner would delete the series of the registries' probes.
-func (a *asked) stop() {
+func (a *runningProbes) stop() {
 	for _, stop := range a.probes {
 		stop()
 	}

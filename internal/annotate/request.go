@@ -8,22 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A user sets AskStartUp or AskTime on a pod to request an annotation. To answer the request, the agent writes StartUp
-// or Time.
+// A user sets RequestStartUp or RequestTime on a pod to request an annotation. To answer the request, the agent writes
+// StartUp or Time.
 const (
-	// AskStartUp is the key of the annotation that requests the annotation StartUp. The value of AskStartUp must be
-	// "true". The agent writes StartUp after the start-up.
-	AskStartUp = "podlapse.dev/annotate"
-	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // any value requests Time; the agent writes Time immediately
-	Time       = "timestamp"
+	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The value of RequestStartUp
+	// must be "true". The agent writes StartUp after the start-up.
+	RequestStartUp = "podlapse.dev/annotate"
+	StartUp        = "podlapse.dev/startup"
+	RequestTime    = "addtime" // any value requests Time; the agent writes Time immediately
+	Time           = "timestamp"
 )
 
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking describes a pod of this node and the annotations that the agent must write to this pod.
-type asking struct {
+// annotationRequest describes a pod of this node and the annotations that the agent must write to this pod.
+type annotationRequest struct {
 	uid, namespace, name string
 	version              string // resource version of the pod's object that contains the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
@@ -34,15 +34,15 @@ type asking struct {
 
 // read returns the annotations that a pod requests and does not have yet. The second result is false if the pod has all
 // requested annotations, or if the pod is being deleted.
-func read(pod *corev1.Pod) (asking, bool) {
+func read(pod *corev1.Pod) (annotationRequest, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
-	a := asking{
-		startUp: pod.Annotations[AskStartUp] == "true" && !has(StartUp),
-		time:    has(AskTime) && !has(Time),
+	a := annotationRequest{
+		startUp: pod.Annotations[RequestStartUp] == "true" && !has(StartUp),
+		time:    has(RequestTime) && !has(Time),
 		owned:   map[string]string{},
 	}
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
-		return asking{}, false
+		return annotationRequest{}, false
 	}
 	// The clones share no memory with the pod object.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)

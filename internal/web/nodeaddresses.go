@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// The type "nearby" lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet.
-// If the agent has an address of the pod network, the node usually connects from the gateway's address. On the host
-// network, the node connects from the agent's own address, which the method "has" also accepts. If a local client has
-// an address that is not in the list, the only effect is that the client has fewer guaranteed connections.
-type nearby []netip.Addr
+// The type "nodeAddresses" lists addresses from which the agent's own node connects, so that the agent recognizes the
+// kubelet. If the agent has an address of the pod network, the node usually connects from the gateway's address. On the
+// host network, the node connects from the agent's own address, which the method "has" also accepts. If a local client
+// has an address that is not in the list, the only effect is that the client has fewer guaranteed connections.
+type nodeAddresses []netip.Addr
 
-// newNearby reads the gateways from the kernel's routing table. If newNearby cannot read the routing table, newNearby
-// returns no gateways.
-func newNearby() nearby {
+// newNodeAddresses reads the gateways from the kernel's routing table. If newNodeAddresses cannot read the routing
+// table, newNodeAddresses returns no gateways.
+func newNodeAddresses() nodeAddresses {
 	routes, _ := os.ReadFile("/proc/net/route")
-	var gateways nearby
+	var gateways nodeAddresses
 	for line := range strings.Lines(string(routes)) {
 		if gateway, ok := gatewayOf(line); ok && !slices.Contains(gateways, gateway) {
 			gateways = append(gateways, gateway)
@@ -47,7 +47,7 @@ func gatewayOf(line string) (netip.Addr, bool) {
 }
 
 // The method "has" reports whether a connection comes from the agent's own node.
-func (n nearby) has(conn net.Conn) bool {
+func (n nodeAddresses) has(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {
 		return false
