@@ -131,7 +131,7 @@ else
 endif
 
 # An emulator runs the tests. The emulator is about ten times slower than the machine.
-arm64-test: ## Run tests of the core, of the runtime's answers and of the program for arm64 (installs qemu-user-static).
+arm64-test: ## Run tests of the core, of the runtime's responses and of the program for arm64 (installs qemu-user-static).
 	@command -v qemu-aarch64-static >/dev/null || { apt-get -o DPkg::Lock::Timeout=300 update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends qemu-user-static; }
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -timeout 40m -exec qemu-aarch64-static ./pkg/timeline ./pkg/cri ./pkg/imagepull

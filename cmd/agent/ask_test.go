@@ -110,7 +110,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	}
 	kubectl(t, server, "pulls", "-ojson").must(t, cli.ExitOK, `"node": "node-b"`, "")
 
-	// The commands name each unreachable agent, and print the answers of all other agents.
+	// The commands name each unreachable agent, and print the responses of all other agents.
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""))
 	for _, command := range [][]string{{"explain", "shop/web-0"}, {"explain"}, {"top"}, {"pulls"}} {
 		got := kubectl(t, server, command...)
@@ -120,7 +120,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 		}
 	}
 	kubectl(t, server, "explain", "shop/none").
-		must(t, cli.ExitUnreachable, "", "1 agent did not answer, and the other agents do not know pod shop/none")
+		must(t, cli.ExitUnreachable, "", "1 agent did not respond, and the other agents do not know pod shop/none")
 
 	// An existing pod has a node, so the command does not query the agents of other nodes.
 	before := len(server.Asked())

@@ -22,7 +22,7 @@ const skewLimit = 500 * time.Millisecond
 // absentNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
 const absentNode = "podlapse-check.invalid"
 
-// checkControlPlane tests whether the API server answers, whether the agent has exactly the required permissions, and
+// checkControlPlane tests whether the API server responds, whether the agent has exactly the required permissions, and
 // whether the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)

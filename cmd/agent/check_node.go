@@ -32,8 +32,8 @@ func checkRuntime(ctx context.Context, c config) finding {
 }
 
 // runtimeRemedy reads the text of the error, because gRPC keeps only the text of a connection error. A runtime that
-// accepts connections but does not answer produces various error texts. runtimeRemedy treats every unknown text as the
-// error of a runtime that does not answer.
+// accepts connections but does not respond produces various error texts. runtimeRemedy treats every unknown text as the
+// error of a runtime that does not respond.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
@@ -47,7 +47,7 @@ func runtimeRemedy(reason string) string {
 	case strings.Contains(reason, "no such file or directory"), strings.Contains(reason, "no container runtime socket"):
 		return "mount the directory of the runtime's socket into the agent's pod, and set --cri-endpoint=unix:///PATH"
 	}
-	return "the runtime does not answer: check the runtime's log and the node's load"
+	return "the runtime does not respond: check the runtime's log and the node's load"
 }
 
 func checkState(c config) finding {

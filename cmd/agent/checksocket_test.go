@@ -25,7 +25,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 			t.Errorf("no %q in\n%s", remedy, text)
 		}
 	}
-	want("remedy: the runtime does not answer") // the listener sends no answer
+	want("remedy: the runtime does not respond") // the listener sends no response
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 		`connection error: desc = "error reading server preface: raw-read unix @->/c.sock: use of closed network ` +
 			`connection"`,
 	} {
-		if remedy := runtimeRemedy(silent); !strings.Contains(remedy, "does not answer") {
+		if remedy := runtimeRemedy(silent); !strings.Contains(remedy, "does not respond") {
 			t.Errorf("%s: %s", silent, remedy)
 		}
 	}

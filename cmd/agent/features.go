@@ -124,7 +124,7 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 		May: func(ctx context.Context, verb, group, resource string) (bool, error) {
 			return k.mayI(ctx, action{verb, group, resource})
 		},
-		Unanswered: func(subject string, err error) feature.Finding {
+		RequestFailed: func(subject string, err error) feature.Finding {
 			f := failedToAsk(subject, err)
 			return feature.Finding{Subject: f.subject, Failed: true, Detail: f.detail, Remedy: f.remedy}
 		},

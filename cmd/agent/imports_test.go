@@ -151,7 +151,7 @@ var importRules = []struct {
 	{"internal/top",
 		[]string{"context", "sync", "os", "net", "internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri",
 			"pkg/export", "internal/web", "internal/agents", "k8s.io/"},
-		"what is shown depends only on the agents' answers and on the time"},
+		"what is shown depends only on the agents' responses and on the time"},
 	{"internal/report",
 		[]string{"context", "sync", "os", "net", "internal/tally", "internal/history", "internal/terminal",
 			"internal/fleetmetrics", "pkg/client",

@@ -181,13 +181,13 @@ func (p *process) get(path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// The method "poll" sends requests until the answer contains the wanted text.
+// The method "poll" sends requests until the response contains the wanted text.
 func (p *process) poll(path, want string) {
 	p.t.Helper()
 	p.pollMatch(path, regexp.QuoteMeta(want))
 }
 
-// pollMatch sends requests until the answer matches a regular expression.
+// pollMatch sends requests until the response matches a regular expression.
 func (p *process) pollMatch(path, want string) {
 	p.t.Helper()
 	pattern := regexp.MustCompile(want)
@@ -197,7 +197,7 @@ func (p *process) pollMatch(path, want string) {
 			return
 		}
 	}
-	p.t.Fatalf("%s never returned %q, last answer:\n%s", path, want, body)
+	p.t.Fatalf("%s never returned %q, last response:\n%s", path, want, body)
 }
 
 // web0 is a pod with one container that the kubelet has just begun to start.

@@ -55,7 +55,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 		"--log-level=debug", "--records=both", "--serve-objects", "--annotate",
 		"--life-traces", "--debug-observations=on", "--record-observations", file,
 		"--state-dir", filepath.Join(dir, "state"))
-	answers := func(outputs map[string]string, when string) {
+	responses := func(outputs map[string]string, when string) {
 		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods",
 			"/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
 			_, outputs[path+" "+when] = agent.get(path)
@@ -75,7 +75,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 		agent.poll("/debug/observations", `"reason":"`+reason+`"`)
 	}
 	awaitInFiles(t, filepath.Join(dir, "state"), slices.Sorted(maps.Keys(leaking))...)
-	answers(outputs, "while it starts")
+	responses(outputs, "while it starts")
 	cluster.Put(ready(pod, time.Now()))
 	written, err := agent.records.ReadString('\n')
 	if err != nil {
@@ -85,7 +85,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	root := sent.root(t)
 	awaitAnnotation(t, cluster)
 	cluster.Put(event("Unhealthy", leaking["Unhealthy"]+" again", time.Now()))
-	answers(outputs, "when it is ready")
+	responses(outputs, "when it is ready")
 	agent.mustEndCleanly()
 	for line := range agent.logs {
 		outputs["log"] += line + "\n"

@@ -103,9 +103,9 @@ func BenchmarkScrape(b *testing.B) {
 				b.StartTimer()
 				request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", nil)
 				request.Header.Set("Accept-Encoding", "gzip")
-				answer := httptest.NewRecorder()
-				handler.ServeHTTP(answer, request)
-				bytes = answer.Body.Len()
+				response := httptest.NewRecorder()
+				handler.ServeHTTP(response, request)
+				bytes = response.Body.Len()
 			}
 			b.ReportMetric(float64(bytes), "gzip-B")
 		})

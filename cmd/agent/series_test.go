@@ -118,20 +118,20 @@ var formats = map[string]string{
 	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
 }
 
-// scrapedBytes requests metrics like Prometheus, and returns the size of the compressed answer.
+// scrapedBytes requests metrics like Prometheus, and returns the size of the compressed response.
 func scrapedBytes(t testing.TB, handler http.Handler, accept string) int {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", accept)
 	request.Header.Set("Accept-Encoding", "gzip")
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, request)
 	mediaType, _, _ := strings.Cut(accept, ";")
-	if answer.Code != http.StatusOK || answer.Header().Get("Content-Encoding") != "gzip" ||
-		!strings.HasPrefix(answer.Header().Get("Content-Type"), mediaType) {
-		t.Fatalf("%d, %v", answer.Code, answer.Header())
+	if response.Code != http.StatusOK || response.Header().Get("Content-Encoding") != "gzip" ||
+		!strings.HasPrefix(response.Header().Get("Content-Type"), mediaType) {
+		t.Fatalf("%d, %v", response.Code, response.Header())
 	}
-	return answer.Body.Len()
+	return response.Body.Len()
 }
 
 // The function "busiest" returns the metrics of a node with 500 pods, more registries than label values, a series for

@@ -118,7 +118,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	step()
 	for n := range number - 1 {
 		// When an agent stops, it reports completed start-ups with the evidence so far. So the test waits for the
-		// runtime's answer.
+		// runtime's response.
 		agent.pollMatch(fmt.Sprintf("/api/v1/pods/shop/web-%d", n), `"state":"ready".*"phase":"container_start"`)
 	}
 	agent.poll("/readyz?verbose", "[+]state ok")
@@ -191,9 +191,9 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up, before the runtime has answered the agent's
-// request about the pod. Without a state file, the next agent cannot report this start-up. So the stopping agent must
-// write the record.
+// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up, before the runtime has responded to the
+// agent's request about the pod. Without a state file, the next agent cannot report this start-up. So the stopping
+// agent must write the record.
 func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})

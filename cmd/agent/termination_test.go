@@ -61,8 +61,8 @@ type shown struct {
 
 const imageStatus = "/runtime.v1.ImageService/ImageStatus"
 
-// awaitImage waits until the runtime has answered another request about an image, and the agent has received the
-// answer. The answer changes the record of a start-up.
+// awaitImage waits until the runtime has responded to another request about an image, and the agent has received the
+// response. The response changes the record of a start-up.
 func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

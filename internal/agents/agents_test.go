@@ -241,8 +241,8 @@ func TestForwardingForbidden(t *testing.T) {
 	}
 }
 
-// TestEachLimitsConcurrencyAndTime queries many agents, and none of them answers. Each must query only a few agents
-// at the same time, each with a time limit. An agent that was not queried must not count as answered.
+// TestEachLimitsConcurrencyAndTime queries many agents, and none of them responds. Each must query only a few agents
+// at the same time, each with a time limit. An agent that was not queried must not count as responded.
 func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	var now, most atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -258,7 +258,7 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 120*time.Millisecond)
 	defer stop()
-	answers := Each(ctx, many, 50*time.Millisecond, func(ctx context.Context, c client.Client) (string, error) {
+	responses := Each(ctx, many, 50*time.Millisecond, func(ctx context.Context, c client.Client) (string, error) {
 		for n := now.Add(1); ; {
 			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
 				break
@@ -268,9 +268,9 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 		node, err := c.Node(ctx)
 		return node.Node, err
 	})
-	for i, answer := range answers {
-		if answer.Agent.Node != fmt.Sprint(i) || !errors.Is(answer.Err, context.DeadlineExceeded) {
-			t.Errorf("%d: %+v", i, answer)
+	for i, response := range responses {
+		if response.Agent.Node != fmt.Sprint(i) || !errors.Is(response.Err, context.DeadlineExceeded) {
+			t.Errorf("%d: %+v", i, response)
 		}
 	}
 	if most.Load() > AtOnce || most.Load() < 2 {
@@ -291,17 +291,17 @@ func TestEachStopsWithTheCommand(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	answers := Each(ctx, make([]Agent, 3*AtOnce), time.Minute, ask)
+	responses := Each(ctx, make([]Agent, 3*AtOnce), time.Minute, ask)
 	late := 0
-	for _, answer := range answers {
-		if errors.Is(answer.Err, ErrNotQueried) {
+	for _, response := range responses {
+		if errors.Is(response.Err, ErrNotQueried) {
 			late++
 		}
-		if !errors.Is(answer.Err, context.Canceled) {
-			t.Errorf("error %v, want the end of the command", answer.Err)
+		if !errors.Is(response.Err, context.Canceled) {
+			t.Errorf("error %v, want the end of the command", response.Err)
 		}
 	}
-	if queried := int(asked.Load()); queried != AtOnce || late != len(answers)-AtOnce {
-		t.Errorf("%d agents queried and %d not queried, want %d and %d", queried, late, AtOnce, len(answers)-AtOnce)
+	if queried := int(asked.Load()); queried != AtOnce || late != len(responses)-AtOnce {
+		t.Errorf("%d agents queried and %d not queried, want %d and %d", queried, late, AtOnce, len(responses)-AtOnce)
 	}
 }

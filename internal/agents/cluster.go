@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of a response of the API server, in bytes. A page of pods needs about a tenth of
-	// maxAnswer.
-	maxAnswer = 64 << 20
-	pageSize  = 500
+	// maxResponse limits the size of a response of the API server, in bytes. A page of pods needs about a tenth of
+	// maxResponse.
+	maxResponse = 64 << 20
+	pageSize    = 500
 )
 
-// ErrNoAnswer means that a request to the API server failed before any response.
-var ErrNoAnswer = errors.New("the request to the API server failed")
+// ErrNoResponse means that a request to the API server failed before any response.
+var ErrNoResponse = errors.New("the request to the API server failed")
 
 // ErrNotBound means that a pod has no node yet. No agent knows a pod without a node.
 var ErrNotBound = errors.New("the pod is not bound to a node yet")
@@ -140,32 +140,32 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 
 // getAt sends a request to an address of the API server and decodes the response.
 func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.URL) (A, error) {
-	var answer A
+	var decoded A
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return answer, fmt.Errorf("create the request: %w", err)
+		return decoded, fmt.Errorf("create the request: %w", err)
 	}
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return decoded, fmt.Errorf("%w: %w", ErrNoResponse, err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	switch {
 	case err != nil:
-		return answer, fmt.Errorf("read the API server's response: %w", err)
-	case len(body) > maxAnswer:
-		return answer, fmt.Errorf("read the API server's response: the response exceeds %d bytes", maxAnswer)
+		return decoded, fmt.Errorf("read the API server's response: %w", err)
+	case len(body) > maxResponse:
+		return decoded, fmt.Errorf("read the API server's response: the response exceeds %d bytes", maxResponse)
 	case response.StatusCode != http.StatusOK:
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true
-		return answer, refused
+		return decoded, refused
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return answer, fmt.Errorf("read the API server's response: %w", err)
+	if err := json.Unmarshal(body, &decoded); err != nil {
+		return decoded, fmt.Errorf("read the API server's response: %w", err)
 	}
-	return answer, nil
+	return decoded, nil
 }
 
 func (c *Cluster) address(path ...string) *url.URL {

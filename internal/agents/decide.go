@@ -86,12 +86,12 @@ func (r *race) won(got attempt) *http.Response {
 	case failed:
 		learned.fellBack(fmt.Sprintf("failed: %v", proxied.err))
 	case r.cancels[viaProxy] != nil && time.Since(r.proxyAt) >= raceAfter:
-		learned.fellBack(fmt.Sprintf("did not answer within %s", raceAfter))
+		learned.fellBack(fmt.Sprintf("did not respond within %s", raceAfter))
 	}
 	return r.take(got)
 }
 
-// fellBack stores the reason for the first port-forward: the proxy failed or did not answer in time. If the proxy has
+// fellBack stores the reason for the first port-forward: the proxy failed or did not respond in time. If the proxy has
 // not reached any agent yet, requests to other agents also try a port-forward first.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {

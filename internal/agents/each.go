@@ -22,31 +22,31 @@ const unreadyLimit = 2 * time.Second
 // ErrNotQueried means that the context ended before Each queried the agent.
 var ErrNotQueried = errors.New("the agent was not queried in time")
 
-// Answer is the result of a query to one agent.
-type Answer[A any] struct {
+// Result is the result of a query to one agent.
+type Result[A any] struct {
 	Agent Agent
 	Value A
 	Err   error
 }
 
-// Each queries all agents, and returns the answers in the order of the agents. Each queries the ready agents first, so
-// that dead agents do not delay them. Each queries at most AtOnce agents at the same time, and waits at most the time
-// "limit" for each agent. An agent that stays silent does not delay the queries to other agents for longer than
-// silentAfter. If ctx ends before Each queries an agent, this agent's answer contains ErrNotQueried and the error of
+// Each queries all agents, and returns the responses in the order of the agents. Each queries the ready agents first,
+// so that dead agents do not delay them. Each queries at most AtOnce agents at the same time, and waits at most the
+// time "limit" for each agent. An agent that stays silent does not delay the queries to other agents for longer than
+// silentAfter. If ctx ends before Each queries an agent, this agent's response contains ErrNotQueried and the error of
 // ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
-) []Answer[A] {
-	answers := make([]Answer[A], len(agents))
-	EachDone(ctx, agents, limit, ask, func(i int, answer Answer[A]) { answers[i] = answer })
-	return answers
+) []Result[A] {
+	responses := make([]Result[A], len(agents))
+	EachDone(ctx, agents, limit, ask, func(i int, response Result[A]) { responses[i] = response })
+	return responses
 }
 
-// EachDone queries all agents like Each, but immediately calls the function "done" for each answer, with the agent's
+// EachDone queries all agents like Each, but immediately calls the function "done" for each response, with the agent's
 // index. Several goroutines call "done" at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
-	done func(i int, answer Answer[A]),
+	done func(i int, response Result[A]),
 ) {
 	slots := newSlots()
 	var group sync.WaitGroup
@@ -55,19 +55,19 @@ func EachDone[A any](
 		group.Go(func() {
 			defer place.leave()
 			agent := agents[i]
-			answer := Answer[A]{Agent: agent}
+			response := Result[A]{Agent: agent}
 			if err := ctx.Err(); err != nil {
-				answer.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
+				response.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
 			} else {
 				asked, cancel := context.WithTimeout(ctx, agent.limit(limit, len(agents)))
-				answer.Value, answer.Err = ask(asked, withListener(agent.Client, place.responded))
+				response.Value, response.Err = ask(asked, withListener(agent.Client, place.responded))
 				cancel()
-				answer.Err = agent.explain(Plain(answer.Err))
+				response.Err = agent.explain(Plain(response.Err))
 			}
 			if len(agents) > AtOnce {
 				agent.release() // hundreds of idle connections would load the API server
 			}
-			done(i, answer)
+			done(i, response)
 		})
 	}
 	group.Wait()
@@ -89,7 +89,7 @@ func readyFirst(agents []Agent) []int {
 // The method "unready" reports whether the agent's pod is known, and is not ready.
 func (a Agent) unready() bool { return a.route != nil && !a.Ready }
 
-// The method "limit" returns the maximum time for the answer of the agent. The argument "agents" is the number of
+// The method "limit" returns the maximum time for the response of the agent. The argument "agents" is the number of
 // queried agents.
 func (a Agent) limit(limit time.Duration, agents int) time.Duration {
 	if a.unready() && agents > 1 {

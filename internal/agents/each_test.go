@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// deadFleet has agents that all answer in 100 ms, except the first agents, which never answer.
+// deadFleet has agents that all respond in 100 ms, except the first agents, which never respond.
 type deadFleet struct {
 	agents []Agent
 	dead   int
@@ -56,13 +56,13 @@ func (f *deadFleet) add(n int) {
 	f.most = max(f.most, f.now)
 }
 
-// TestDeadAgentsDelayNoOthers has 200 agents. The first 64 agents never answer. The time limits are the limits of the
+// TestDeadAgentsDelayNoOthers has 200 agents. The first 64 agents never respond. The time limits are the limits of the
 // commands.
 func TestDeadAgentsDelayNoOthers(t *testing.T) {
 	const limit, perAgent = 30 * time.Second, 8 * time.Second
 	for name, test := range map[string]struct {
 		ready bool
-		most  time.Duration // maximum time until the last healthy agent has answered
+		most  time.Duration // maximum time until the last healthy agent has responded
 		all   time.Duration // maximum time until the end
 	}{
 		"not ready":   {false, 2 * time.Second, 7 * time.Second},
@@ -73,25 +73,25 @@ func TestDeadAgentsDelayNoOthers(t *testing.T) {
 				f := newDeadFleet(200, 64, test.ready)
 				ctx, stop := context.WithTimeout(t.Context(), limit)
 				defer stop()
-				began, answered, late := time.Now(), 0, time.Duration(0)
+				began, responded, late := time.Now(), 0, time.Duration(0)
 				var mu sync.Mutex
-				EachDone(ctx, f.agents, perAgent, f.ask, func(i int, answer Answer[string]) {
+				EachDone(ctx, f.agents, perAgent, f.ask, func(i int, response Result[string]) {
 					mu.Lock()
 					defer mu.Unlock()
 					if i < f.dead {
-						unready := strings.Contains(fmt.Sprint(answer.Err), "the agent's pod is not ready")
-						if !errors.Is(answer.Err, context.DeadlineExceeded) || unready == test.ready {
-							t.Errorf("agent %d: %v", i, answer.Err)
+						unready := strings.Contains(fmt.Sprint(response.Err), "the agent's pod is not ready")
+						if !errors.Is(response.Err, context.DeadlineExceeded) || unready == test.ready {
+							t.Errorf("agent %d: %v", i, response.Err)
 						}
 						return
 					}
-					if answer.Err != nil || answer.Value != fmt.Sprint(i) {
-						t.Errorf("agent %d: %q, %v", i, answer.Value, answer.Err)
+					if response.Err != nil || response.Value != fmt.Sprint(i) {
+						t.Errorf("agent %d: %q, %v", i, response.Value, response.Err)
 					}
-					answered, late = answered+1, time.Since(began)
+					responded, late = responded+1, time.Since(began)
 				})
-				if took := time.Since(began); answered != 136 || late > test.most || took > test.all {
-					t.Errorf("%d agents answered within %s of %s", answered, late, took)
+				if took := time.Since(began); responded != 136 || late > test.most || took > test.all {
+					t.Errorf("%d agents responded within %s of %s", responded, late, took)
 				}
 				if f.most > AtOnce+maxSilent {
 					t.Errorf("%d queries at once", f.most)
@@ -101,7 +101,7 @@ func TestDeadAgentsDelayNoOthers(t *testing.T) {
 	}
 }
 
-// TestQueriesAtOnce checks the limit of queries while all agents answer.
+// TestQueriesAtOnce checks the limit of queries while all agents respond.
 func TestQueriesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newDeadFleet(200, 0, true)
@@ -120,8 +120,8 @@ func TestSilentAgentsAreLimited(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
 		late := 0
-		for _, answer := range Each(ctx, f.agents, 20*time.Second, f.ask) {
-			if errors.Is(answer.Err, ErrNotQueried) {
+		for _, response := range Each(ctx, f.agents, 20*time.Second, f.ask) {
+			if errors.Is(response.Err, ErrNotQueried) {
 				late++
 			}
 		}
@@ -131,9 +131,9 @@ func TestSilentAgentsAreLimited(t *testing.T) {
 	})
 }
 
-// TestSlowAnswerIsNotSilence has agents that respond immediately, and then need 5 s for the rest of the answer. The
-// number of queries must stay at AtOnce, because more answers at once would take even longer.
-func TestSlowAnswerIsNotSilence(t *testing.T) {
+// TestSlowResponseIsNotSilence has agents that respond immediately, and then need 5 s for the rest of the response. The
+// number of queries must stay at AtOnce, because more responses at once would take even longer.
+func TestSlowResponseIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newDeadFleet(3*AtOnce, 0, true)
 		for i := range f.agents {
@@ -154,7 +154,7 @@ func TestSlowAnswerIsNotSilence(t *testing.T) {
 	})
 }
 
-// The type "responding" is a transport that answers each request with an empty object.
+// The type "responding" is a transport that responds to each request with an empty object.
 type responding struct{}
 
 // RoundTrip implements http.RoundTripper.

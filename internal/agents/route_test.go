@@ -62,9 +62,9 @@ func TestFallBackToForward(t *testing.T) {
 		proxy  func(*agentstest.APIServer)
 		reason string
 	}{
-		"hangs":             {func(s *agentstest.APIServer) { s.Hang(isProxy) }, "did not answer within 1s"},
-		"answers 503":       {refusing(http.StatusServiceUnavailable), `failed: the API server responded: "User`},
-		"answers 504":       {refusing(http.StatusGatewayTimeout), `failed: the API server responded: "User`},
+		"hangs":             {func(s *agentstest.APIServer) { s.Hang(isProxy) }, "did not respond within 1s"},
+		"responds with 503": {refusing(http.StatusServiceUnavailable), `failed: the API server responded: "User`},
+		"responds with 504": {refusing(http.StatusGatewayTimeout), `failed: the API server responded: "User`},
 		"is not permitted":  {refusing(http.StatusForbidden), `failed: the API server responded: "User`},
 		"drops connections": {refusing(http.StatusBadGateway), `failed: the API server responded: "User`},
 	} {

@@ -28,7 +28,7 @@ func newSlots() slots {
 // The type "place" is the place of one query in the slots.
 type place struct {
 	slots         slots
-	answered      chan struct{} // closed after the agent's first response
+	firstResponse chan struct{} // closed after the agent's first response
 	ended         chan struct{} // closed when the query has ended
 	left          chan struct{} // closed after the place is free
 	respondedOnce *sync.Once
@@ -43,7 +43,7 @@ func (s slots) take() place {
 }
 
 // responded reports a response of the agent.
-func (p place) responded() { p.respondedOnce.Do(func() { close(p.answered) }) }
+func (p place) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
 
 // leave ends the query, and waits until the place is free.
 func (p place) leave() {
@@ -62,7 +62,7 @@ func (p place) hold() {
 	select {
 	case <-p.ended:
 		return
-	case <-p.answered:
+	case <-p.firstResponse:
 		<-p.ended
 		return
 	case <-patience.C:

@@ -167,7 +167,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 	} {
 		t.Run(test.result+" "+string(test.reason), func(t *testing.T) {
 			h := newHarness(t)
-			h.cluster.AnswerApplies(test.code, test.reason, "no")
+			h.cluster.ResponseApplies(test.code, test.reason, "no")
 			h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 			h.start()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
@@ -181,7 +181,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 			if test.says == "" && reported() != "" {
 				t.Errorf("reported %q", reported())
 			}
-			h.cluster.AnswerApplies(0, "", "")
+			h.cluster.ResponseApplies(0, "", "")
 			if test.result == resultFailed { // after other results, the agent retries when the pod changes
 				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 				return

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// answerTimeout is the timeout of one request to the API server.
-const answerTimeout = 10 * time.Second
+// responseTimeout is the timeout of one request to the API server.
+const responseTimeout = 10 * time.Second
 
 // remedy is the first part of a report about a forbidden request. The API server's message comes last, because this
 // message is long and the health board cuts long reports.
@@ -49,7 +49,7 @@ func (a *Annotator) apply(ctx context.Context, p annotationRequest, annotations 
 	if err != nil {
 		return fmt.Errorf("encode annotations of pod %s/%s: %w", p.namespace, p.name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).

@@ -70,7 +70,7 @@ func check(ctx context.Context, api feature.APIServer) feature.Finding {
 	}
 	switch may, err := api.May(ctx, "patch", "", "pods"); {
 	case err != nil:
-		return api.Unanswered(part, err)
+		return api.RequestFailed(part, err)
 	case !may:
 		f.Failed, f.Detail = true, "RBAC does not allow the verb patch on pods"
 		f.Remedy = "install the component annotate (annotate.enabled in the chart), or use --annotate=off"
@@ -86,7 +86,7 @@ func check(ctx context.Context, api feature.APIServer) feature.Finding {
 	}
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
-		return api.Unanswered(part, err)
+		return api.RequestFailed(part, err)
 	case !slices.ContainsFunc(kinds.APIResources,
 		func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
 		f.Failed = true

@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "answers" is a fake API server in a synctest bubble, and records the times of the requests.
-type answers struct {
+// The type "responses" is a fake API server in a synctest bubble, and records the times of the requests.
+type responses struct {
 	agent *Annotator
 	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
 }
@@ -31,18 +31,18 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // inTime runs an agent in a synctest bubble for the given length.
-func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error),
-	begin func(a *answers), judge func(a *answers)) {
+func inTime(t *testing.T, length time.Duration, response func(a *responses, r *http.Request) (*http.Response, error),
+	begin func(a *responses), judge func(a *responses)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a, begunAt := &answers{}, time.Now()
+		a, begunAt := &responses{}, time.Now()
 		client, err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("dryRun") != "" {
 					return refusedByPolicy()
 				}
 				a.asked = append(a.asked, time.Since(begunAt))
-				return answer(a, r)
+				return response(a, r)
 			})})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func busy(retryAfter string) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-func (a *answers) count(result string) float64 {
+func (a *responses) count(result string) float64 {
 	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
 }
 
@@ -101,13 +101,13 @@ func (a *answers) count(result string) float64 {
 // requests immediately, and then five per second.
 func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
-	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
-		func(a *answers) {
+	inTime(t, 10*time.Second, func(*responses, *http.Request) (*http.Response, error) { return written() },
+		func(a *responses) {
 			for i := range pods {
 				a.agent.Seen(pod(fmt.Sprint("pod-", i), map[string]string{RequestTime: ""}))
 			}
 		},
-		func(a *answers) {
+		func(a *responses) {
 			if len(a.asked) != pods {
 				t.Fatalf("asked %d times", len(a.asked))
 			}
@@ -123,12 +123,12 @@ func TestRequestsAreRateLimited(t *testing.T) {
 // TestLatestPodIsAnnotated checks that a write that waited for the rate limit uses the latest version of the pod.
 func TestLatestPodIsAnnotated(t *testing.T) {
 	versions := []string{}
-	inTime(t, 5*time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
+	inTime(t, 5*time.Second, func(_ *responses, r *http.Request) (*http.Response, error) {
 		body := make([]byte, 4096)
 		n, _ := r.Body.Read(body)
 		versions = append(versions, string(body[:n]))
 		return written()
-	}, func(a *answers) {
+	}, func(a *responses) {
 		for a.agent.limit.TryAccept() { // the rate limit allows the next request after 0.2 s
 		}
 		waits := pod("waits", map[string]string{RequestTime: ""})
@@ -140,7 +140,7 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 		waits.ResourceVersion = "new"
 		a.agent.Seen(waits)
 		a.agent.Gone("uid-goes")
-	}, func(*answers) {
+	}, func(*responses) {
 		if len(versions) != 1 || !strings.Contains(versions[0], `"resourceVersion":"new"`) {
 			t.Errorf("wrote %q", versions)
 		}
@@ -150,26 +150,26 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 // TestBusyAPIServer checks that an API server without responses does not block the agent forever, and that the agent
 // respects Retry-After.
 func TestBusyAPIServer(t *testing.T) {
-	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
+	inTime(t, responseTimeout+time.Second, func(_ *responses, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
-	}, func(a *answers) { a.agent.Seen(pod("web", map[string]string{RequestTime: ""})) },
-		func(a *answers) {
+	}, func(a *responses) { a.agent.Seen(pod("web", map[string]string{RequestTime: ""})) },
+		func(a *responses) {
 			if a.count(resultFailed) != 1 {
 				t.Errorf("%v requests failed, requests at %v", a.count(resultFailed), a.asked)
 			}
 		})
-	inTime(t, time.Minute, func(a *answers, _ *http.Request) (*http.Response, error) {
+	inTime(t, time.Minute, func(a *responses, _ *http.Request) (*http.Response, error) {
 		if len(a.asked) == 1 {
 			return busy("20")
 		}
 		return written()
-	}, func(a *answers) {
+	}, func(a *responses) {
 		a.agent.Seen(pod("web", map[string]string{RequestTime: ""}))
 		synctest.Wait()
 		// The change does not shorten the wait.
 		a.agent.Seen(pod("web", map[string]string{RequestTime: "", "changed": "x"}))
-	}, func(a *answers) {
+	}, func(a *responses) {
 		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
 			t.Errorf("asked at %v", a.asked)

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A user sets RequestStartUp or RequestTime on a pod to request an annotation. To answer the request, the agent writes
-// StartUp or Time.
+// A user sets RequestStartUp or RequestTime on a pod to request an annotation. To respond to the request, the agent
+// writes StartUp or Time.
 const (
 	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The value of RequestStartUp
 	// must be "true". The agent writes StartUp after the start-up.

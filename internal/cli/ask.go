@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// errUnknownPod means that every agent that could know the pod has answered, and that none of these agents knows the
+// errUnknownPod means that every agent that could know the pod has responded, and that none of these agents knows the
 // pod.
 var errUnknownPod = errors.New("not found")
 
@@ -62,7 +62,7 @@ func (a agentQuery) fail(err error) int {
 }
 
 // The method "print" writes text to standard output. The method also writes notes to standard error about the agents
-// that did not answer. The exit code is ExitPartial if the list "failed" contains an error.
+// that did not respond. The exit code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -84,10 +84,10 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes to standard error the errors of the agents that did not answer. noteFailed also writes the number
+// noteFailed writes to standard error the errors of the agents that did not respond. noteFailed also writes the number
 // of agents that the command could not query in time, and the number of pods that a list omits.
 func (a agentQuery) noteFailed(failed []error) {
-	unanswered, late := 0, 0
+	unresponsive, late := 0, 0
 	for _, err := range failed {
 		var o *omitted
 		switch {
@@ -96,16 +96,16 @@ func (a agentQuery) noteFailed(failed []error) {
 		case errors.Is(err, agents.ErrNotQueried):
 			late++
 		default:
-			if unanswered++; unanswered <= maxFailures {
+			if unresponsive++; unresponsive <= maxFailures {
 				a.note(err)
 			}
 		}
 	}
-	switch more := unanswered - maxFailures; {
+	switch more := unresponsive - maxFailures; {
 	case more == 1:
-		a.note(errors.New("1 more agent did not answer"))
+		a.note(errors.New("1 more agent did not respond"))
 	case more > 1:
-		a.note(fmt.Errorf("%d more agents did not answer", more))
+		a.note(fmt.Errorf("%d more agents did not respond", more))
 	}
 	if late > 0 {
 		a.note(errors.New(a.lateText(late) + ": set a longer --timeout"))
@@ -134,54 +134,56 @@ func (a agentQuery) noteFallback() {
 }
 
 // With --node, ofAgents queries only the agent of the selected node. Without --node, ofAgents queries all agents.
-// ofAgents returns the answers, and the errors of the agents that did not answer. If no agent answers, ofAgents fails.
+// ofAgents returns the responses, and the errors of the agents that did not respond. If no agent responds, ofAgents
+// fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
-	[]agents.Answer[A], []error, error) {
+	[]agents.Result[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {
 		return nil, nil, err
 	}
-	var answers []agents.Answer[A]
+	var responses []agents.Result[A]
 	var failed []error
-	for _, answer := range agents.Each(ctx, found, agentLimit, ask) {
-		if answer.Err != nil {
-			failed = append(failed, ofNode(answer.Agent, answer.Err))
+	for _, response := range agents.Each(ctx, found, agentLimit, ask) {
+		if response.Err != nil {
+			failed = append(failed, ofNode(response.Agent, response.Err))
 			continue
 		}
-		answers = append(answers, answer)
+		responses = append(responses, response)
 	}
-	if len(answers) == 0 {
-		return nil, nil, a.noneAnswered(failed)
+	if len(responses) == 0 {
+		return nil, nil, a.noneResponded(failed)
 	}
-	return answers, failed, nil
+	return responses, failed, nil
 }
 
-// eachAgent queries agents, and immediately passes each answer to the function "take", so that the answers of all
-// agents are never in memory at the same time. eachAgent calls "take" for one answer at a time, in any order. eachAgent
-// returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
+// eachAgent queries agents, and immediately passes each response to the function "take", so that the responses of all
+// agents are never in memory at the same time. eachAgent calls "take" for one response at a time, in any order.
+// eachAgent returns the agents that responded, and the errors of the other agents. If no agent responds, eachAgent
+// fails.
 func eachAgent[A any](
 	ctx context.Context, a agentQuery, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
-	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {
+	take func(agents.Result[A])) (responded []agents.Agent, failed []error, err error) {
 	var mu sync.Mutex
 	errs := make([]error, len(found))
-	agents.EachDone(ctx, found, agentLimit, ask, func(i int, answer agents.Answer[A]) {
+	agents.EachDone(ctx, found, agentLimit, ask, func(i int, response agents.Result[A]) {
 		mu.Lock()
 		defer mu.Unlock()
-		if errs[i] = ofNode(answer.Agent, answer.Err); answer.Err == nil {
-			take(answer)
+		if errs[i] = ofNode(response.Agent, response.Err); response.Err == nil {
+			take(response)
 		}
 	})
 	for i, err := range errs {
 		if err == nil {
-			answered = append(answered, found[i])
+			responded = append(responded, found[i])
 		} else {
 			failed = append(failed, err)
 		}
 	}
-	if len(answered) == 0 {
-		return nil, nil, a.noneAnswered(failed)
+	if len(responded) == 0 {
+		return nil, nil, a.noneResponded(failed)
 	}
-	return answered, failed, nil
+	return responded, failed, nil
 }
 
 // ofNode adds the agent's node to an error.

@@ -27,7 +27,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 	const pod = "shop/web-0"
 	there := agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, answerRecord)
+		fmt.Fprint(w, responseRecord)
 	}))
 	defer agent.Close()
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 			kubectl(t, server, "explain", pod).must(t, test.code, "", test.stderr)
 		})
 	}
-	// A user without permission to get the pod can still get the answers of the agents.
+	// A user without permission to get the pod can still get the responses of the agents.
 	server := agentstest.Start(t, there, agentOn("node-a", agent.URL))
 	server.Refuse(refusing(403, "/shop/pods"))
 	kubectl(t, server, "explain", pod).must(t, ExitOK, "shop/web-0: 2.0 s to ready", "")
@@ -88,7 +88,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 
 func TestChooseAgents(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, answerRecord)
+		fmt.Fprint(w, responseRecord)
 	}))
 	defer agent.Close()
 	config := environment{"KUBECONFIG": agentstest.Kubeconfig(t, agentstest.Start(t, agentOn("node-a", agent.URL)).URL)}
@@ -132,7 +132,7 @@ func TestChooseAgents(t *testing.T) {
 // client accepts any certificate.
 func TestQueryOverTLS(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, answerRecord)
+		fmt.Fprint(w, responseRecord)
 	}))
 	defer agent.Close()
 	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // the log contains handshakes that the clients refused
@@ -155,8 +155,8 @@ func TestQueryOverTLS(t *testing.T) {
 	asked("--cert-file=/none").must(t, ExitUsage, "", "--cert-file")
 }
 
-// TestHostileAnswersAreEscaped checks that only printable characters of an agent's answers reach a terminal.
-func TestHostileAnswersAreEscaped(t *testing.T) {
+// TestHostileResponsesAreEscaped checks that only printable characters of an agent's responses reach a terminal.
+func TestHostileResponsesAreEscaped(t *testing.T) {
 	evil := strings.Repeat("<b>\x1b[2J\x1b]0;x\a\u202e\u0301\u009b", 50_000) // a megabyte
 	text, err := json.Marshal(evil)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestHostileAnswersAreEscaped(t *testing.T) {
 	}
 	record := strings.NewReplacer(`"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s"`, string(text), `"web-0"`,
 		string(text), `"app"`, string(text),
-		`"node-a"`, string(text)).Replace(answerRecord)
+		`"node-a"`, string(text)).Replace(responseRecord)
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/none"):
@@ -221,7 +221,7 @@ func TestFailuresAreSummedUp(t *testing.T) {
 		agentAccess: agentAccess{target: target{limit: 30 * time.Second}}}
 	query.noteFailed(failed)
 	for text, times := range map[string]int{
-		"node silent-": maxFailures, "node late-": 0, "20 more agents did not answer": 1,
+		"node silent-": maxFailures, "node late-": 0, "20 more agents did not respond": 1,
 		"7 more pods are not shown": 1,
 		"30 agents were not queried within the time limit 30s: set a longer --timeout": 1,
 	} {

@@ -19,11 +19,11 @@ import (
 
 const (
 	crowdNodes = 1000
-	// crowdMemory is the maximum memory for the answers of crowdNodes agents. All decoded answers together need more
-	// memory.
+	// crowdMemory is the maximum memory for the responses of crowdNodes agents. All decoded responses together need
+	// more memory.
 	crowdMemory = 12 << 20
-	// crowdSlow is the number of slow agents. Slow agents answer only after the command has queried all of them. So a
-	// command that queries fewer agents at the same time gets no answer from the slow agents.
+	// crowdSlow is the number of slow agents. Slow agents respond only after the command has queried all of them. So a
+	// command that queries fewer agents at the same time gets no response from the slow agents.
 	crowdSlow       = agents.AtOnce
 	crowdRegistries = 40
 	crowdBuckets    = 16
@@ -46,11 +46,11 @@ type agentOfCrowd struct {
 	n int
 }
 
-// The functions below decide by an agent's number how the agent answers.
+// The functions below decide by an agent's number how the agent responds.
 func dead(n int) bool   { return n%100 == 7 }                  // the agent refuses connections
-func broken(n int) bool { return n%100 == 9 }                  // the agent stops in the middle of its answer
-func hung(n int) bool   { return n == 50 }                     // the agent never answers the command nodes
-func slow(n int) bool   { return 20 <= n && n < 20+crowdSlow } // the agent answers late
+func broken(n int) bool { return n%100 == 9 }                  // the agent stops in the middle of its response
+func hung(n int) bool   { return n == 50 }                     // the agent never responds to the command nodes
+func slow(n int) bool   { return 20 <= n && n < 20+crowdSlow } // the agent responds late
 func old(n int) bool    { return n%50 == 3 }                   // the version of the agent does not support totals
 
 func newCrowd(t *testing.T) *crowd {
@@ -140,7 +140,7 @@ func (c *crowd) leave() {
 	c.now--
 }
 
-// wait delays the answers of slow agents. Near the end of the command, wait measures the live heap.
+// wait delays the responses of slow agents. Near the end of the command, wait measures the live heap.
 func (a agentOfCrowd) wait(r *http.Request) {
 	if slow(a.n) {
 		a.mu.Lock()
@@ -163,12 +163,12 @@ func (a agentOfCrowd) wait(r *http.Request) {
 
 // TestThousandNodes runs the commands that query all agents on a large cluster.
 func TestThousandNodes(t *testing.T) {
-	answering, withTotals := 0, 0
+	responding, withTotals := 0, 0
 	for n := range crowdNodes {
 		if dead(n) || broken(n) {
 			continue
 		}
-		answering++
+		responding++
 		if !old(n) {
 			withTotals++
 		}
@@ -176,8 +176,8 @@ func TestThousandNodes(t *testing.T) {
 	for command, check := range map[string]func(t *testing.T, items []map[string]any){
 		"nodes": func(t *testing.T, items []map[string]any) {
 			t.Helper()
-			if len(items) != answering-1 { // one agent is hung
-				t.Errorf("%d nodes, want %d", len(items), answering-1)
+			if len(items) != responding-1 { // one agent is hung
+				t.Errorf("%d nodes, want %d", len(items), responding-1)
 			}
 			for _, item := range items {
 				if item["factor"] != 1.0 {
@@ -187,8 +187,8 @@ func TestThousandNodes(t *testing.T) {
 		},
 		"registries": func(t *testing.T, items []map[string]any) {
 			t.Helper()
-			if len(items) != crowdRegistries || items[0]["nodes"] != float64(answering) ||
-				items[0]["pulls"] != float64(withTotals*crowdBuckets+answering-withTotals) ||
+			if len(items) != crowdRegistries || items[0]["nodes"] != float64(responding) ||
+				items[0]["pulls"] != float64(withTotals*crowdBuckets+responding-withTotals) ||
 				items[1]["nodes"] != float64(withTotals) || items[1]["pulls"] != float64(withTotals*crowdBuckets) {
 				t.Errorf("%d registries, %v", len(items), items[:2])
 			}
@@ -204,7 +204,7 @@ func TestThousandNodes(t *testing.T) {
 				t.Fatalf("exit %d, %v\n%s", got.code, err, got.stderr)
 			}
 			check(t, list.Items)
-			failed := crowdNodes - answering
+			failed := crowdNodes - responding
 			if command == "nodes" {
 				failed++
 			}
@@ -216,20 +216,20 @@ func TestThousandNodes(t *testing.T) {
 			}
 			t.Logf("%d KiB of memory, %d agents at once", c.use>>10, c.most)
 			if c.use <= 0 || c.use > crowdMemory {
-				t.Errorf("the command used %d bytes for the answers, want at most %d", c.use, crowdMemory)
+				t.Errorf("the command used %d bytes for the responses, want at most %d", c.use, crowdMemory)
 			}
 		})
 	}
 }
 
-// checkErrors requires one line for each of the first maxFailures agents that did not answer, and the number of the
+// checkErrors requires one line for each of the first maxFailures agents that did not respond, and the number of the
 // remaining agents.
 func (c *crowd) checkErrors(t *testing.T, stderr string, failed int) {
 	t.Helper()
 	if named := strings.Count(stderr, "node node-"); named != maxFailures {
 		t.Errorf("%d agents are named, want %d:\n%s", named, maxFailures, stderr)
 	}
-	if more := fmt.Sprintf("%d more agents did not answer", failed-maxFailures); !strings.Contains(stderr, more) {
+	if more := fmt.Sprintf("%d more agents did not respond", failed-maxFailures); !strings.Contains(stderr, more) {
 		t.Errorf("want %q:\n%s", more, stderr)
 	}
 }

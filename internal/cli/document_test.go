@@ -40,11 +40,11 @@ func TestDocument(t *testing.T) {
 		if strings.Contains(line, "checkout") {
 			cluster = withRevisions
 		}
-		answer := atNoon(t, cluster, args...)
-		if answer.code != ExitOK {
-			t.Errorf("%s: exit %d, %s", line, answer.code, answer.stderr)
+		response := atNoon(t, cluster, args...)
+		if response.code != ExitOK {
+			t.Errorf("%s: exit %d, %s", line, response.code, response.stderr)
 		}
-		return "```console\n$ kubectl podlapse " + line + "\n" + answer.stdout + "```"
+		return "```console\n$ kubectl podlapse " + line + "\n" + response.stdout + "```"
 	})
 	if *update {
 		if err := os.WriteFile(document, []byte(got), 0o600); err != nil {
@@ -104,7 +104,7 @@ func TestFallbackIsReported(t *testing.T) {
 		ExitOK,
 		"worker-2",
 		"the command reached agents over port-forwards, because of a problem with the API server's proxy: "+
-			"the proxy did not answer within 1s",
+			"the proxy did not respond within 1s",
 	)
 	if strings.Count(got.stderr, "port-forward") != 1 {
 		t.Errorf("stderr:\n%s", got.stderr)

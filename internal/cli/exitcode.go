@@ -19,9 +19,9 @@ const (
 	ExitFailed      = 1   // any failure that has no other exit code
 	ExitUsage       = 2   // invalid arguments or settings; the command did nothing
 	ExitNotFound    = 3   // the agents or the API server do not know the resource
-	ExitUnreachable = 4   // the API server or the agent is unreachable, or temporarily cannot answer
+	ExitUnreachable = 4   // the API server or the agent is unreachable, or temporarily cannot respond
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
-	ExitPartial     = 6   // some agents did not answer, or a list omits pods; the command printed all other data
+	ExitPartial     = 6   // some agents did not respond, or a list omits pods; the command printed all other data
 	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same exit code
 )
 

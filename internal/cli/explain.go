@@ -168,7 +168,7 @@ func (a agentQuery) waterfall(ctx context.Context, record api.Record, page termi
 }
 
 // livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod waits
-// for no pull, or if the agent does not answer. Without the list, the record shows only that a pull is in progress.
+// for no pull, or if the agent does not respond. Without the list, the record shows only that a pull is in progress.
 func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
 	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
 	if !slices.ContainsFunc(record.Pulls, inProgress) {
@@ -180,7 +180,7 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 	return list.Items
 }
 
-// recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of
+// recordsOf returns the start-ups of the resources, the errors of agents that did not respond, and the errors of
 // resources without a start-up. If the whole query fails, recordsOf does not try the remaining resources. For workloads
 // and nodes, recordsOf omits start-ups that ended before the time in the argument "since".
 func (a agentQuery) recordsOf(
@@ -216,7 +216,7 @@ func (a agentQuery) recordsOfOne(ctx context.Context, r resource, since time.Tim
 	return a.ofWorkload(ctx, r, since)
 }
 
-// uniqueErrors removes repeated errors. An agent that does not answer causes one error for each resource.
+// uniqueErrors removes repeated errors. An agent that does not respond causes one error for each resource.
 func uniqueErrors(failed []error) []error {
 	known := map[string]bool{}
 	return slices.DeleteFunc(failed, func(err error) bool {
@@ -242,11 +242,11 @@ func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]
 	filter := a.target.filter()
 	filter.Since = since
 	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) { return all(ctx, c, filter) }
-	answer := agents.Each(ctx, found[:1], agentLimit, ask)[0]
-	if answer.Err == nil && len(answer.Value) == 0 {
+	response := agents.Each(ctx, found[:1], agentLimit, ask)[0]
+	if response.Err == nil && len(response.Value) == 0 {
 		return nil, fmt.Errorf("%w: no pod on %s matches the flags", errUnknownPod, r)
 	}
-	return answer.Value, ofNode(answer.Agent, answer.Err)
+	return response.Value, ofNode(response.Agent, response.Err)
 }
 
 // ofWorkload returns the start-ups of the pods that a workload owns.
@@ -273,7 +273,7 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 
 // The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not
 // know the pod, or does not allow the user to get the pod, the method queries all agents. If the method queries all
-// agents, it also returns the errors of agents that did not answer.
+// agents, it also returns the errors of agents that did not respond.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
 	if a.cluster != nil && node == "" {
@@ -292,25 +292,25 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	if err != nil {
 		return api.Record{}, nil, err
 	}
-	answers := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (api.Record, error) {
+	responses := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (api.Record, error) {
 		return c.Pod(ctx, pod.namespace, pod.name)
 	})
-	first := answers[0]
+	first := responses[0]
 	switch err := ofNode(first.Agent, first.Err); {
 	case unknownToAgent(err) && (node != "" || a.cluster == nil):
 		return api.Record{}, nil, a.unknownOnNode(err, pod, bound)
-	case len(answers) == 1 && !unknownToAgent(err):
+	case len(responses) == 1 && !unknownToAgent(err):
 		return first.Value, nil, err
 	}
 	var latest api.Record
 	var failed []error
 	known := false
-	for _, answer := range answers {
+	for _, response := range responses {
 		switch {
-		case answer.Err == nil && (!known || answer.Value.CreatedAt.After(latest.CreatedAt.Time)):
-			latest, known = answer.Value, true
-		case answer.Err != nil && !unknownToAgent(answer.Err):
-			failed = append(failed, ofNode(answer.Agent, answer.Err))
+		case response.Err == nil && (!known || response.Value.CreatedAt.After(latest.CreatedAt.Time)):
+			latest, known = response.Value, true
+		case response.Err != nil && !unknownToAgent(response.Err):
+			failed = append(failed, ofNode(response.Agent, response.Err))
 		}
 	}
 	switch {
@@ -321,7 +321,7 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 		return api.Record{}, nil, fmt.Errorf("%s, and the other agents do not know pod %s/%s; the first error is: %w",
 			text, pod.namespace, pod.name, first)
 	}
-	return api.Record{}, nil, unknownPod(pod, len(answers))
+	return api.Record{}, nil, unknownPod(pod, len(responses))
 }
 
 // mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The

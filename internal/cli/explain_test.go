@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
+const responseRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
 	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,` +
 	`"total_error_seconds":0.5,"verdict":"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s",` +
 	`"phases":[{"phase":"pull","cause":"registry","container":"app","start_at":"2026-03-01T12:00:00Z",` +
@@ -38,7 +38,7 @@ func explain(t *testing.T, status int, body string, args ...string) (code int, s
 }
 
 func TestExplainPod(t *testing.T) {
-	code, stdout, stderr, path := explain(t, http.StatusOK, answerRecord, "shop/web-0")
+	code, stdout, stderr, path := explain(t, http.StatusOK, responseRecord, "shop/web-0")
 	if code != ExitOK || path != "/api/v1/pods/shop/web-0" ||
 		!strings.HasPrefix(stdout, "shop/web-0: 2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s\n") {
 		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
@@ -46,7 +46,7 @@ func TestExplainPod(t *testing.T) {
 }
 
 func TestExplainAllPods(t *testing.T) {
-	code, stdout, stderr, path := explain(t, http.StatusOK, `{"items":[`+answerRecord+`,`+answerRecord+`]}`)
+	code, stdout, stderr, path := explain(t, http.StatusOK, `{"items":[`+responseRecord+`,`+responseRecord+`]}`)
 	if code != ExitOK || path != "/api/v1/pods" || strings.Count(stdout, "\nshop/web-0  ready") != 2 {
 		t.Errorf("exit %d, asked %s\n%s%s", code, path, stdout, stderr)
 	}
@@ -68,10 +68,10 @@ func TestExplainFails(t *testing.T) {
 		"not JSON": {http.StatusOK, "<html>", "check that a podlapse agent listens at this address",
 			ExitFailed},
 		"a hostile reason": {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, ExitNotFound},
-		"an empty answer": {http.StatusOK, "{}",
-			"the answer contains no pod; check that a podlapse agent listens at this address", ExitFailed},
-		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
-		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
+		"an empty response": {http.StatusOK, "{}",
+			"the response contains no pod; check that a podlapse agent listens at this address", ExitFailed},
+		"an endless response": {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
+		"an impossible time":  {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
 		"no permission": {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not",
 			ExitForbidden},
 		"too busy": {http.StatusServiceUnavailable, `{"error":"busy","reason":"try again"}`, "try again",
@@ -86,11 +86,11 @@ func TestExplainFails(t *testing.T) {
 	}
 }
 
-// TestExplainTruncatedAnswer has an agent that stops in the middle of its response.
-func TestExplainTruncatedAnswer(t *testing.T) {
+// TestExplainTruncatedResponse has an agent that stops in the middle of its response.
+func TestExplainTruncatedResponse(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
-		fmt.Fprint(w, answerRecord[:100])
+		fmt.Fprint(w, responseRecord[:100])
 	}))
 	defer agent.Close()
 	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "a/b").
@@ -98,7 +98,7 @@ func TestExplainTruncatedAnswer(t *testing.T) {
 }
 
 func TestExplainEscapesNames(t *testing.T) {
-	if _, _, _, path := explain(t, http.StatusOK, answerRecord, "a/..%2f?x"); path != "/api/v1/pods/a/..%252f%3Fx" {
+	if _, _, _, path := explain(t, http.StatusOK, responseRecord, "a/..%2f?x"); path != "/api/v1/pods/a/..%252f%3Fx" {
 		t.Errorf("asked %s", path)
 	}
 }
@@ -128,7 +128,7 @@ func TestExplainShowsChallenge(t *testing.T) {
 					"Basic": "Unauthorized"}[challenge])
 			return
 		}
-		fmt.Fprint(w, answerRecord)
+		fmt.Fprint(w, responseRecord)
 	}))
 	defer server.Close()
 	withPassword := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
@@ -172,6 +172,6 @@ func TestExplainShowsStateOfPull(t *testing.T) {
 		atNoon(t, server, "explain", "sts/cart", "-n", "shop").must(t, ExitOK, "\napp       "+want+"  ", "")
 		atNoon(t, server, "pulls", "-n", "shop").must(t, ExitOK, "  "+want+"  ", "")
 	}
-	cluster[2].pulls.Items = nil // the agent's answer is invalid
+	cluster[2].pulls.Items = nil // the agent's response is invalid
 	atNoon(t, server, "explain", "cart-1", "-n", "shop").must(t, ExitOK, "\napp       pulling  ", "")
 }

@@ -38,27 +38,27 @@ type fakeAgent struct {
 // ServeHTTP implements http.Handler.
 func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1/")
-	var answer any
+	var response any
 	switch {
 	case path == "pods":
-		answer = api.PodList{Items: f.selected(r)}
+		response = api.PodList{Items: f.selected(r)}
 	case strings.HasPrefix(path, "pods/"):
 		i := slices.IndexFunc(f.records, func(r api.Record) bool { return path == "pods/"+r.Namespace+"/"+r.Name })
 		if i < 0 {
 			w.WriteHeader(http.StatusNotFound)
-			answer = api.Problem{Error: "not_found", Reason: "no such pod is known on this node"}
+			response = api.Problem{Error: "not_found", Reason: "no such pod is known on this node"}
 			break
 		}
-		answer = f.records[i]
+		response = f.records[i]
 	case path == "pulls":
-		answer = f.pulls
+		response = f.pulls
 	case path == "node":
-		answer = f.summary()
+		response = f.summary()
 	case path == "node/startup" && f.startUp != nil:
-		answer = f.startUp
+		response = f.startUp
 	case path == "node/startup":
 		w.WriteHeader(http.StatusNotFound)
-		answer = api.Problem{Error: "not_found", Reason: "start the agent with --node-startup=on"}
+		response = api.Problem{Error: "not_found", Reason: "start the agent with --node-startup=on"}
 	case (path == "totals" || path == "report") && f.refusal != nil:
 		code := http.StatusNotFound
 		switch f.refusal.Error {
@@ -68,11 +68,11 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			code = http.StatusServiceUnavailable
 		}
 		w.WriteHeader(code)
-		answer = f.refusal
+		response = f.refusal
 	case path == "totals":
-		answer = f.totals(r)
+		response = f.totals(r)
 	case path == "report":
-		answer = f.sums(r)
+		response = f.sums(r)
 	case path == "evidence":
 		evidence := api.EvidenceRecord{ClockSkew: f.skew, Parts: []api.PartRecord{{Part: "pod_watch", Up: true}}}
 		if f.down != "" {
@@ -81,12 +81,12 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, r := range f.records {
 			evidence.Add(api.Quality{Missing: len(r.Missing) > 0}, r.Total.Duration())
 		}
-		answer = evidence
+		response = evidence
 	default:
 		w.WriteHeader(http.StatusNotFound)
-		answer = api.Problem{Error: "not_found", Reason: r.URL.Path}
+		response = api.Problem{Error: "not_found", Reason: r.URL.Path}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(response)
 }
 
 func (f *fakeAgent) selected(r *http.Request) []api.Record {

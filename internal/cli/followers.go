@@ -61,7 +61,7 @@ type followers struct {
 	polling poller
 	found   chan searchResult // has capacity 1, because only one search runs at a time
 	looking sync.WaitGroup
-	opened  bool // at least one agent has answered
+	opened  bool // at least one agent has responded
 }
 
 // streamEvent is an event from the stream of an agent.
@@ -173,7 +173,7 @@ type canvas interface {
 }
 
 // The method "show" draws the board until ctx is done, the user quits, or drawing fails. If the queries of all agents
-// fail before any agent has answered, the method returns an error.
+// fail before any agent has responded, the method returns an error.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()
@@ -187,8 +187,8 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 			f.opened = f.opened || h.event.Kind == client.KindOpen
 			f.board.Take(h.from, h.event, time.Now())
 			continue // the board appears on the screen at the next tick
-		case answer := <-f.polling.answers:
-			f.takeAnswer(answer)
+		case response := <-f.polling.responses:
+			f.takeResponse(response)
 			continue
 		case <-f.polling.done:
 			if err := f.endPoll(); err != nil {
@@ -197,7 +197,7 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 			continue
 		case e := <-f.ended:
 			if f.end(e); len(f.running) == 0 && !f.opened && f.polling.agents == nil {
-				return agents.Plain(e.err) // every stream failed before an agent answered
+				return agents.Plain(e.err) // every stream failed before an agent responded
 			}
 			continue
 		case found := <-f.found:

@@ -40,13 +40,14 @@ func runNode(ctx context.Context, call Call) int {
 	a.target.node = name
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	answers, _, err := ofAgents(ctx, a, func(ctx context.Context, agent client.Client) (api.NodeStartUpRecord, error) {
+	responses, _, err := ofAgents(ctx, a, func(ctx context.Context, agent client.Client) (
+		api.NodeStartUpRecord, error) {
 		return agent.NodeStartUp(ctx)
 	})
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := c.text(answers[0].Value, c.page(a.Stdout, a.Getenv))
+	text, err := c.text(responses[0].Value, c.page(a.Stdout, a.Getenv))
 	if err != nil {
 		return a.fail(err)
 	}

@@ -75,8 +75,8 @@ func runNodes(ctx context.Context, call Call) int {
 	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 
-// nodeAnswer contains the answers of one agent for the list of nodes.
-type nodeAnswer struct {
+// nodeResponse contains the responses of one agent for the list of nodes.
+type nodeResponse struct {
 	node     api.NodeRecord
 	evidence api.EvidenceRecord
 	totals   api.TotalsRecord
@@ -92,22 +92,22 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	window := factor.TimeWindow{Since: a.Now().Add(-factor.Window)}
 	fleet := factor.NewFleet()
 	var rows []listedNode
-	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, c client.Client) (nodeAnswer, error) {
-		var answer nodeAnswer
+	_, failed, err := eachAgent(ctx, a, found, func(ctx context.Context, c client.Client) (nodeResponse, error) {
+		var response nodeResponse
 		var err error
-		if answer.node, err = c.Node(ctx); err != nil {
-			return answer, err
+		if response.node, err = c.Node(ctx); err != nil {
+			return response, err
 		}
-		if answer.evidence, err = c.Evidence(ctx); err != nil {
-			return answer, err
+		if response.evidence, err = c.Evidence(ctx); err != nil {
+			return response, err
 		}
-		answer.totals, err = totalsOf(ctx, c, window)
-		return answer, err
-	}, func(answer agents.Answer[nodeAnswer]) {
-		node := answer.Value.node
-		fleet.Add(node.Node, answer.Value.totals)
+		response.totals, err = totalsOf(ctx, c, window)
+		return response, err
+	}, func(response agents.Result[nodeResponse]) {
+		node := response.Value.node
+		fleet.Add(node.Node, response.Value.totals)
 		if a.target.node == "" || a.target.node == node.Node {
-			rows = append(rows, listedNode{node: node, evidence: answer.Value.evidence})
+			rows = append(rows, listedNode{node: node, evidence: response.Value.evidence})
 		}
 	})
 	if err != nil {

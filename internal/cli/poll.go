@@ -14,17 +14,17 @@ const pollEvery = 5 * time.Second
 
 // poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
 type poller struct {
-	agents  []agents.Agent               // empty while the command `top` uses streams
-	answers chan agents.Answer[snapshot] // has no capacity: each answer waits until the board has taken the answer
-	done    chan struct{}                // has capacity 1, because only one round runs at a time
-	running sync.WaitGroup
-	busy    bool
-	began   time.Time
-	refused error // error of the first agent in this round that did not answer
+	agents    []agents.Agent               // empty while the command `top` uses streams
+	responses chan agents.Result[snapshot] // has no capacity: each response waits until the board has taken it
+	done      chan struct{}                // has capacity 1, because only one round runs at a time
+	running   sync.WaitGroup
+	busy      bool
+	began     time.Time
+	refused   error // error of the first agent in this round that did not respond
 }
 
 func newPoller() poller {
-	return poller{answers: make(chan agents.Answer[snapshot]), done: make(chan struct{}, 1)}
+	return poller{responses: make(chan agents.Result[snapshot]), done: make(chan struct{}, 1)}
 }
 
 // startPoll starts a round if the command `top` polls agents and the previous round started at least pollEvery ago.
@@ -36,9 +36,9 @@ func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	p.busy, p.began, p.refused = true, now, nil
 	there, ask := p.agents, f.config.snapshotOf(now)
 	p.running.Go(func() {
-		agents.EachDone(ctx, there, agentLimit, ask, func(_ int, answer agents.Answer[snapshot]) {
+		agents.EachDone(ctx, there, agentLimit, ask, func(_ int, response agents.Result[snapshot]) {
 			select {
-			case p.answers <- answer:
+			case p.responses <- response:
 			case <-ctx.Done():
 			}
 		})
@@ -46,24 +46,24 @@ func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	})
 }
 
-// takeAnswer adds the answer of one agent to the board.
-func (f *followers) takeAnswer(answer agents.Answer[snapshot]) {
+// takeResponse adds the response of one agent to the board.
+func (f *followers) takeResponse(response agents.Result[snapshot]) {
 	if len(f.polling.agents) == 0 {
 		return // the command `top` has changed back to streams
 	}
 	now := time.Now()
-	if answer.Err != nil {
+	if response.Err != nil {
 		if f.polling.refused == nil {
-			f.polling.refused = answer.Err
+			f.polling.refused = response.Err
 		}
-		f.board.Lose(answer.Agent.Pod, f.withRemedy(answer.Err), now)
+		f.board.Lose(response.Agent.Pod, f.withRemedy(response.Err), now)
 		return
 	}
 	f.opened = true
-	answer.Value.show(f.board, answer.Agent.Pod, now)
+	response.Value.show(f.board, response.Agent.Pod, now)
 }
 
-// endPoll ends a round. If no agent has ever answered, endPoll returns an error.
+// endPoll ends a round. If no agent has ever responded, endPoll returns an error.
 func (f *followers) endPoll() error {
 	f.polling.busy = false
 	if !f.opened && f.polling.refused != nil {

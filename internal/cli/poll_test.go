@@ -36,7 +36,7 @@ func (p picture) Draw(lines []string) error {
 func TestTopOfThousandNodes(t *testing.T) {
 	const nodes = 1000
 	var now, most, streams, asked atomic.Int32
-	answer := `{"items":[` + strings.Repeat(answerRecord+",", 9) + answerRecord + `]}`
+	response := `{"items":[` + strings.Repeat(responseRecord+",", 9) + responseRecord + `]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for n := now.Add(1); ; {
 			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
@@ -51,7 +51,7 @@ func TestTopOfThousandNodes(t *testing.T) {
 			asked.Add(1)
 			fmt.Fprint(w, `{"items":[],"recent":[]}`)
 		default:
-			fmt.Fprint(w, answer)
+			fmt.Fprint(w, response)
 		}
 	}))
 	defer server.Close()
@@ -106,7 +106,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// tooManyToStream returns more agents than maxStreams. One server answers for all agents.
+// tooManyToStream returns more agents than maxStreams. One server responds for all agents.
 func tooManyToStream(server string, transport http.RoundTripper) (all []agents.Agent) {
 	for i := range maxStreams + 1 {
 		all = append(all, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
@@ -115,7 +115,7 @@ func tooManyToStream(server string, transport http.RoundTripper) (all []agents.A
 	return all
 }
 
-// TestPollFails checks that top ends if no agent answers.
+// TestPollFails checks that top ends if no agent responds.
 func TestPollFails(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

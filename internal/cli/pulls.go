@@ -48,17 +48,17 @@ func runPulls(ctx context.Context, call Call) int {
 		return code
 	}
 	defer agentQuery.close()
-	var answered []string // nodes whose agents answered
+	var responded []string // nodes whose agents responded
 	v := pulls(agentQuery.manyNodes())
-	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, agentQuery.manyNodes()) }
+	v.whole = func(items []listedPull) any { return pullsResponse(items, responded, agentQuery.manyNodes()) }
 	return show(ctx, agentQuery, v, c.listOutput, c.limit,
 		func(ctx context.Context) ([]listedPull, []error, error) {
-			answers, failed, err := ofAgents(ctx, agentQuery, c.pullsOf)
+			responses, failed, err := ofAgents(ctx, agentQuery, c.pullsOf)
 			var items []listedPull
-			answered = nil
-			for _, answer := range answers {
-				items = append(items, listed(answer.Agent.Node, answer.Value)...)
-				answered = append(answered, answer.Agent.Node)
+			responded = nil
+			for _, response := range responses {
+				items = append(items, listed(response.Agent.Node, response.Value)...)
+				responded = append(responded, response.Agent.Node)
 			}
 			slices.SortStableFunc(items, latestFirst)
 			return items, failed, err
@@ -177,11 +177,12 @@ func pullOrders() []order[listedPull] {
 	}
 }
 
-// pullsAnswer returns the data for -o json and -o yaml. If the argument "several" is true, the data is grouped by node.
-func pullsAnswer(items []listedPull, answered []string, several bool) any {
+// pullsResponse returns the data for -o json and -o yaml. If the argument "several" is true, the data is grouped by
+// node.
+func pullsResponse(items []listedPull, responded []string, several bool) any {
 	nodes := []nodePulls{}
 	place := map[string]int{}
-	for _, node := range answered {
+	for _, node := range responded {
 		place[node] = len(nodes)
 		nodes = append(nodes, nodePulls{node, api.PullList{Items: []api.LivePullRecord{},
 			Recent: []api.RecentPullRecord{}}})
@@ -233,7 +234,7 @@ func (p listedPull) texts() render.PullTexts {
 
 // age returns the time since the kubelet requested a pull in progress. The age has its own column, because the agent
 // cannot divide the age between the columns QUEUE and PULL. For example, a pull without content can wait in the node's
-// queue or for the registry's first answer.
+// queue or for the registry's first response.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"

@@ -57,7 +57,7 @@ func runRegistries(ctx context.Context, call Call) int {
 
 // The method "registries" queries the totals of the past hour. If a node has too few pulls from other registries for a
 // comparison, the method also queries the totals of the day before. The second query excludes agents that did not
-// answer the first query, so the command waits only once for each of these agents.
+// respond to the first query, so the command waits only once for each of these agents.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {
@@ -66,14 +66,14 @@ func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error,
 	hourAgo := a.Now().Add(-factor.Window)
 	fleet := factor.NewFleet()
 	found, failed, err := eachAgent(ctx, a, found, totalsIn(factor.TimeWindow{Since: hourAgo}),
-		func(answer agents.Answer[api.TotalsRecord]) {
-			fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
+		func(response agents.Result[api.TotalsRecord]) {
+			fleet.Add(cmp.Or(response.Agent.Node, response.Value.Node), response.Value)
 		})
 	if err == nil && fleet.NeedsPast() {
 		var failedPast []error
 		_, failedPast, err = eachAgent(ctx, a, found,
 			totalsIn(factor.TimeWindow{Since: hourAgo.Add(-factor.Past), Until: hourAgo}),
-			func(answer agents.Answer[api.TotalsRecord]) { fleet.AddPast(answer.Value) })
+			func(response agents.Result[api.TotalsRecord]) { fleet.AddPast(response.Value) })
 		failed = append(failed, failedPast...)
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func (r agentAccess) withRemedy(err error) error {
 		return apiServerRemedy(err, refused, namespace)
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, agents.ErrNoAnswer):
+	case errors.Is(err, agents.ErrNoResponse):
 		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, "+
 			"set --context or --kubeconfig", err)
 	case refused != nil && (refused.Scheme == client.SchemeBearer || refused.Scheme == client.SchemeBasic) &&

@@ -117,8 +117,8 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	ask := func(ctx context.Context, agent client.Client) (api.ReportRecord, error) {
 		return sumsOf(ctx, agent, since, now)
 	}
-	_, failed, err := eachAgent(ctx, a, found, ask, func(answer agents.Answer[api.ReportRecord]) {
-		fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
+	_, failed, err := eachAgent(ctx, a, found, ask, func(response agents.Result[api.ReportRecord]) {
+		fleet.Add(cmp.Or(response.Agent.Node, response.Value.Node), response.Value)
 	})
 	if err != nil {
 		return report.Report{}, nil, err
@@ -133,7 +133,7 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	}
 	slices.Sort(nodes)
 	late := lateOf(failed)
-	result.Unanswered(nodes, len(failed)-late, late)
+	result.RequestFailed(nodes, len(failed)-late, late)
 	return result, failed, nil
 }
 

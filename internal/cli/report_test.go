@@ -81,7 +81,7 @@ func TestReportStatesItsPeriod(t *testing.T) {
 	}
 }
 
-// TestReportOfLimitedAgents has an agent that does not answer, and agents of a version without sums. The report must
+// TestReportOfLimitedAgents has an agent that does not respond, and agents of a version without sums. The report must
 // state both.
 func TestReportOfLimitedAgents(t *testing.T) {
 	cluster := shop()
@@ -103,7 +103,7 @@ func TestReportOfLimitedAgents(t *testing.T) {
 	server := clusterOf(t, broken)
 	for _, format := range []string{"table", "html", "json", "yaml"} {
 		got := atNoon(t, server, "report", "-o", format)
-		got.must(t, ExitPartial, "the report lacks 1 agent without a valid answer: worker-2", "node worker-2")
+		got.must(t, ExitPartial, "the report lacks 1 agent without a valid response: worker-2", "node worker-2")
 	}
 }
 
@@ -123,8 +123,9 @@ func TestReportOfImpossibleSums(t *testing.T) {
 	})
 	server.Replace(hostile)
 	got := atNoon(t, server, "report", "-o", "json")
-	got.must(t, ExitPartial, "the report lacks 2 agents without a valid answer: worker-1, worker-2", "node worker-1: "+
-		`the agent sent impossible sums: image "web" has pulls -9223372036854775807: must be 0 to 1000000000. Check`)
+	got.must(t, ExitPartial, "the report lacks 2 agents without a valid response: worker-1, worker-2",
+		"node worker-1: "+
+			`the agent sent impossible sums: image "web" has pulls -9223372036854775807: must be 0 to 1000000000. Check`)
 	got.must(t, ExitPartial, "", "node worker-2: the agent sent impossible records: pod ")
 	var report, alone report.Report
 	if err := errors.Join(json.Unmarshal([]byte(got.stdout), &report),

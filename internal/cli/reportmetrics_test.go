@@ -13,11 +13,12 @@ import (
 )
 
 // reportOf runs the command report with a Prometheus server, but without a kubeconfig and without agents.
-func reportOf(t *testing.T, answers fleetmetricstest.Answers, args ...string) said {
+func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string) said {
 	t.Helper()
 	program := programOf(PluginProgram)
 	program.Now = fleetmetricstest.Until
-	args = append([]string{"report", "--prometheus", fleetmetricstest.Serve(t, answers).URL, "--since", "2h"}, args...)
+	args = append([]string{"report", "--prometheus", fleetmetricstest.Serve(t, responses).URL,
+		"--since", "2h"}, args...)
 	var stdout, stderr bytes.Buffer
 	code := program.Run(t.Context(), args, environment{}.get, &stdout, &stderr)
 	return said{code, stdout.String(), stderr.String()}

@@ -138,7 +138,7 @@ func stateStyle(r api.Record) terminal.Style {
 // The method "records" queries the agents for the start-ups that match at least one of the filters. The filters must
 // not overlap.
 func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
-	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
+	responses, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		var records []api.Record
 		for _, filter := range filters {
 			found, err := all(ctx, c, filter)
@@ -153,8 +153,8 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 		return nil, nil, err
 	}
 	var records []api.Record
-	for _, answer := range answers {
-		records = append(records, answer.Value...)
+	for _, response := range responses {
+		records = append(records, response.Value...)
 	}
 	records, failed = cutList(records, failed)
 	return records, failed, nil

@@ -23,7 +23,7 @@ import (
 
 const (
 	localServer = "http://127.0.0.1:9717"
-	// agentLimit is the maximum time that a command waits for the answer of one agent.
+	// agentLimit is the maximum time that a command waits for the response of one agent.
 	agentLimit = 8 * time.Second
 	maxLimit   = 10 * time.Minute
 )
@@ -196,6 +196,6 @@ func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, e
 	return r.cluster.Agents(ctx, node)
 }
 
-// manyNodes reports whether the answers can come from more than one node. If manyNodes returns true, tables have a
+// manyNodes reports whether the responses can come from more than one node. If manyNodes returns true, tables have a
 // column for the node.
 func (r agentAccess) manyNodes() bool { return r.direct == nil && r.target.node == "" }

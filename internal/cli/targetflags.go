@@ -80,7 +80,7 @@ func (t *target) clusterTable() flags.Table {
 		flags.Switch("verbose", "", &t.verbose, "print on standard error why the command used port-forwards").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
-			Help: "maximum time to wait for all answers, at most 10m",
+			Help: "maximum time to wait for all responses, at most 10m",
 			Set:  flags.Duration(&t.limit, maxLimit, "at most 10m, for example 30s"),
 		},
 	}

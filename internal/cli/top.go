@@ -118,14 +118,14 @@ func (s snapshot) show(board *top.Board, name string, now time.Time) {
 
 func (a agentQuery) topOnce(ctx context.Context, c topConfig) int {
 	now := a.Now()
-	answers, failed, err := ofAgents(ctx, a, c.snapshotOf(now))
+	responses, failed, err := ofAgents(ctx, a, c.snapshotOf(now))
 	if err != nil {
 		return a.fail(err)
 	}
 	board := c.board()
-	for _, answer := range answers {
-		board.Join(answer.Agent.Pod, answer.Agent.Node)
-		answer.Value.show(board, answer.Agent.Pod, now)
+	for _, response := range responses {
+		board.Join(response.Agent.Pod, response.Agent.Node)
+		response.Value.show(board, response.Agent.Pod, now)
 	}
 	return a.print(strings.Join(board.View(now, c.page(a.Stdout, a.Getenv), 0), "\n")+"\n", failed)
 }

@@ -91,18 +91,18 @@ func topRows(nodes bool, now func() time.Time) view[topRow] {
 
 // The method "topRows" queries the agents for start-ups and pulls in progress.
 func (a agentQuery) topRows(ctx context.Context, c topConfig) ([]topRow, []error, error) {
-	answers, failed, err := ofAgents(ctx, a, c.snapshotOf(a.Now()))
+	responses, failed, err := ofAgents(ctx, a, c.snapshotOf(a.Now()))
 	if err != nil {
 		return nil, nil, err
 	}
 	var rows []topRow
-	for _, answer := range answers {
+	for _, response := range responses {
 		type puller struct{ namespace, pod, container string }
 		progress := map[puller]string{}
-		for _, p := range answer.Value.pulls {
+		for _, p := range response.Value.pulls {
 			progress[puller{p.Namespace, p.Pod, p.Container}] = render.LivePullFromText(p)
 		}
-		for _, record := range answer.Value.records {
+		for _, record := range response.Value.records {
 			row := topRow{Record: record}
 			row.progress = progress[puller{record.Namespace, record.Name, row.open().Container}]
 			rows = append(rows, row)

@@ -18,20 +18,20 @@ func (a agentQuery) waitedForNode(ctx context.Context, record api.Record, page t
 		return ""
 	}
 	query := func(ctx context.Context, c client.Client) (api.NodeStartUpRecord, error) { return c.NodeStartUp(ctx) }
-	answer, ok := askNode(ctx, a, record.Node, query)
+	response, ok := askNode(ctx, a, record.Node, query)
 	if !ok {
 		return ""
 	}
-	return render.WaitedForNode(nodestart.WaitedFor(record, answer), page)
+	return render.WaitedForNode(nodestart.WaitedFor(record, response), page)
 }
 
-// askNode queries the agent of one node. The result is false if the agent does not answer.
+// askNode queries the agent of one node. The result is false if the agent does not respond.
 func askNode[T any](ctx context.Context, a agentQuery, node string,
 	query func(context.Context, client.Client) (T, error)) (value T, ok bool) {
 	found, err := a.agents(ctx, node)
 	if err != nil || len(found) == 0 {
 		return value, false
 	}
-	answer := agents.Each(ctx, found[:1], agentLimit, query)[0]
-	return answer.Value, answer.Err == nil
+	response := agents.Each(ctx, found[:1], agentLimit, query)[0]
+	return response.Value, response.Err == nil
 }

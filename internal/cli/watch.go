@@ -22,7 +22,7 @@ const (
 )
 
 // query is a function that queries the agents for the items of a list. The function also returns the errors of agents
-// that did not answer.
+// that did not respond.
 type query[T any] func(ctx context.Context) (items []T, failed []error, err error)
 
 // The function "show" queries the agents and prints the list. With -w, the function repeats the query and prints the
@@ -89,7 +89,7 @@ func (w *watcher[T]) print(items []T, failed []error) int {
 			known[id] = state
 		}
 	}
-	if len(failed) > 0 { // keep the items of agents that did not answer
+	if len(failed) > 0 { // keep the items of agents that did not respond
 		for id, state := range w.known {
 			if _, ok := known[id]; !ok && len(known) < maxWatched {
 				known[id] = state

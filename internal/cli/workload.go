@@ -120,7 +120,7 @@ func latestRevisions(records []api.Record) []string {
 
 // revisionNumbers requests the numbers of a workload's latest revisions. With a single revision, or with --server,
 // there is nothing to request. The result contains only the known numbers. If the API server refuses a request or does
-// not answer in time, the result is empty. With only some of the numbers, the command would sort the revisions in a
+// not respond in time, the result is empty. With only some of the numbers, the command would sort the revisions in a
 // wrong order.
 func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
 	names := latestRevisions(records)

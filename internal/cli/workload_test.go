@@ -202,7 +202,7 @@ func TestNumbersAreRequestedOnlyForRevisions(t *testing.T) {
 	}
 }
 
-// TestLargeWorkload has 500 start-ups of 60 workloads. The command must answer within two seconds.
+// TestLargeWorkload has 500 start-ups of 60 workloads. The command must respond within two seconds.
 func TestLargeWorkload(t *testing.T) {
 	agent := &fakeAgent{node: "worker-1"}
 	for k := range 500 {

@@ -1,6 +1,6 @@
 // Package critest is a fake container runtime that runs no containers. On a Unix socket, the fake serves the read
 // calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the fake slow or
-// silent, or make the fake return wrong answers. Every method is safe for concurrent use.
+// silent, or make the fake return wrong responses. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -174,8 +174,8 @@ func (r *Runtime) Stop() {
 // Endpoint returns the value of the flag --cri-endpoint for this runtime.
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
-// Fault sets a function f that the fake runtime runs before it answers each request. The function f can wait, or return
-// an error for the request. A nil f ends the fault.
+// Fault sets a function f that the fake runtime runs before it responds to each request. The function f can wait, or
+// return an error for the request. A nil f ends the fault.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -42,13 +42,13 @@ func (s runtimeService) ListPodSandbox(
 ) (*runtimeapi.ListPodSandboxResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	answer := &runtimeapi.ListPodSandboxResponse{}
+	response := &runtimeapi.ListPodSandboxResponse{}
 	for _, sandbox := range sortedByKey(s.r.sandboxes) {
 		if matches(sandbox.Labels, request.GetFilter().GetLabelSelector()) {
-			answer.Items = append(answer.Items, sandbox)
+			response.Items = append(response.Items, sandbox)
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (s runtimeService) ListContainers(
@@ -56,16 +56,16 @@ func (s runtimeService) ListContainers(
 ) (*runtimeapi.ListContainersResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	answer := &runtimeapi.ListContainersResponse{}
+	response := &runtimeapi.ListContainersResponse{}
 	for _, c := range sortedByKey(s.r.containers) {
 		if matches(c.Labels, request.GetFilter().GetLabelSelector()) {
-			answer.Containers = append(answer.Containers, &runtimeapi.Container{
+			response.Containers = append(response.Containers, &runtimeapi.Container{
 				Id: c.Id, PodSandboxId: s.r.owners[c.Id], Metadata: c.Metadata, State: c.State,
 				CreatedAt: c.CreatedAt, Labels: c.Labels, Annotations: c.Annotations,
 			})
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (s runtimeService) ContainerStatus(
@@ -175,15 +175,15 @@ func (s imageStore) List(
 	}
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	answer := &imagesapi.ListImagesResponse{}
+	response := &imagesapi.ListImagesResponse{}
 	for _, name := range slices.Sorted(maps.Keys(s.r.pinned)) {
 		image := s.r.pinned[name]
-		answer.Images = append(answer.Images, &imagesapi.Image{
+		response.Images = append(response.Images, &imagesapi.Image{
 			Name: name, Target: &types.Descriptor{Digest: image.Digest},
 			CreatedAt: timestamppb.New(image.CreatedAt), UpdatedAt: timestamppb.New(image.UpdatedAt),
 		})
 	}
-	return answer, nil
+	return response, nil
 }
 
 // inNamespace returns the error that containerd returns for a call without the namespace k8s.io.

@@ -88,7 +88,7 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 	s.r.mu.Lock()
 	blobs := sortedByKey(s.r.blobs)
 	s.r.mu.Unlock()
-	answer := &contentapi.ListContentResponse{}
+	response := &contentapi.ListContentResponse{}
 	for _, blob := range blobs {
 		matched := len(wanted) == 0
 		for _, key := range wanted {
@@ -96,19 +96,19 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 			matched = matched || ok
 		}
 		if matched {
-			answer.Info = append(answer.Info, blob.info())
+			response.Info = append(response.Info, blob.info())
 		}
-		if len(answer.Info) == page {
-			if err := stream.Send(answer); err != nil {
+		if len(response.Info) == page {
+			if err := stream.Send(response); err != nil {
 				return err
 			}
-			answer = &contentapi.ListContentResponse{}
+			response = &contentapi.ListContentResponse{}
 		}
 	}
-	if len(answer.Info) == 0 {
+	if len(response.Info) == 0 {
 		return nil
 	}
-	return stream.Send(answer)
+	return stream.Send(response)
 }
 
 func (s contentStore) ListStatuses(
@@ -122,14 +122,14 @@ func (s contentStore) ListStatuses(
 	}
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	answer := &contentapi.ListStatusesResponse{}
+	response := &contentapi.ListStatusesResponse{}
 	for _, i := range sortedByKey(s.r.ingests) {
-		answer.Statuses = append(answer.Statuses, &contentapi.Status{
+		response.Statuses = append(response.Statuses, &contentapi.Status{
 			Ref: i.Ref, Offset: i.Offset, Total: i.Total,
 			StartedAt: timestamppb.New(i.StartedAt), UpdatedAt: timestamppb.New(i.UpdatedAt),
 		})
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (b Blob) info() *contentapi.Info {

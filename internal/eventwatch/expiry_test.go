@@ -22,8 +22,9 @@ func (b *bubble) watchRequests() (count int) {
 	return count
 }
 
-// TestRepeatedExpiryBacksOff has an API server that answers every watch with status 410, immediately or some seconds
-// after it accepted the watch. The lists succeed. The namespace has many Events, so each watch begins at a revision.
+// TestRepeatedExpiryBacksOff has an API server that responds to every watch with status 410, immediately or some
+// seconds after it accepted the watch. The lists succeed. The namespace has many Events, so each watch begins at a
+// revision.
 func TestRepeatedExpiryBacksOff(t *testing.T) {
 	for name, after := range map[string]time.Duration{"at once": 0, "late": 2 * kubeclient.ProvenAfter} {
 		t.Run(name, func(t *testing.T) {

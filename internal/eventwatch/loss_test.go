@@ -25,7 +25,7 @@ func TestLossesAreReported(t *testing.T) {
 			b.sleep(time.Minute)
 			b.server.Heal()
 		},
-		"the server is unreachable and then answers 410": func(b *bubble) {
+		"the server is unreachable and then responds with 410": func(b *bubble) {
 			b.server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
 			b.server.BreakWatches()
 			b.sleep(time.Minute)

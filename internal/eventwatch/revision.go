@@ -35,9 +35,9 @@ const (
 	maxSampleAge = 4 * time.Minute
 )
 
-// A sample is a list with a field selector for the name of one Event. To answer a list with sampleSelector, etcd reads
-// only one key, even if the namespace contains many Events. An Event with the name in sampleSelector does not need to
-// exist. The namespace sampleNamespace exists in every cluster.
+// A sample is a list with a field selector for the name of one Event. To respond to a list with sampleSelector, etcd
+// reads only one key, even if the namespace contains many Events. An Event with the name in sampleSelector does not
+// need to exist. The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -187,7 +187,7 @@ func (s *Source) sampled(p position, err error) {
 	r := &s.revisions
 	r.pending = false
 	select {
-	case <-r.urgent: // the stored sample already answers the urgent request
+	case <-r.urgent: // the stored sample already covers the urgent request
 	default:
 	}
 	if err != nil {

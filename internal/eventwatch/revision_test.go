@@ -57,7 +57,7 @@ func TestWatchBeginsAtTheArrivalOfThePod(t *testing.T) {
 		request := b.arrive("ns", "a")
 		b.put("ns", "a", "New")
 		b.fill("ns", 50)
-		b.sleep(time.Minute) // the request is late, for example because the runtime answered late
+		b.sleep(time.Minute) // the request is late, for example because the runtime responded late
 		request()
 		b.sleep(kubeclient.ProvenAfter)
 		if got := b.sinceOf("a"); got != arrivedAt {

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestSlowNamespaceDelaysOthersBriefly has a namespace for which the API server does not answer lists. The agent must
-// watch pods of other namespaces soon, and must not wait for the answer again.
+// TestSlowNamespaceDelaysOthersBriefly has a namespace for which the API server does not respond to lists. The agent
+// must watch pods of other namespaces soon, and must not wait for the response again.
 func TestSlowNamespaceDelaysOthersBriefly(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "x", "Old")
@@ -47,7 +47,7 @@ func TestSlowNamespaceDelaysOthersBriefly(t *testing.T) {
 	})
 }
 
-// TestSilentServerIsNoLargeNamespace has an API server that answers no request for some time. Afterwards, the agent
+// TestSilentServerIsNoLargeNamespace has an API server that responds to no request for some time. Afterwards, the agent
 // must read the history of the small namespace.
 func TestSilentServerIsNoLargeNamespace(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {

@@ -11,8 +11,8 @@ const (
 	requestForAllWithoutStarts = requestForAll + ",reason!=Created,reason!=Started"
 )
 
-// TestWatchesWithoutStarts opens watches while the runtime answers, stops answering and answers again. All other Events
-// of each pod must arrive once.
+// TestWatchesWithoutStarts opens watches while the runtime responds, stops responding and responds again. All other
+// Events of each pod must arrive once.
 func TestWatchesWithoutStarts(t *testing.T) {
 	var connected atomic.Bool
 	inBubble(t, Config{WithoutStarts: connected.Load}, func(b *bubble) {

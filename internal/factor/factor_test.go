@@ -221,7 +221,7 @@ func TestNodeFactors(t *testing.T) {
 
 func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
 	for name, want := range map[string]map[string]string{
-		"a single node":             {"a": "only one agent answered, so there is no other node to compare with"},
+		"a single node":             {"a": "only one agent responded, so there is no other node to compare with"},
 		"too little work elsewhere": {"a": "the other nodes did too little of the same work", "c": "no start-up ended"},
 		"a runtime with one timestamp": {
 			"a": "this container runtime cannot report when the network",
@@ -236,10 +236,10 @@ func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
 	}
 }
 
-// TestFactorExcludesMergedWork checks a node whose runtime does not answer. The evidence does not separate some phases,
-// but the node still has a factor.
+// TestFactorExcludesMergedWork checks a node whose runtime does not respond. The evidence does not separate some
+// phases, but the node still has a factor.
 func TestFactorExcludesMergedWork(t *testing.T) {
-	n := fleetOf(fleets()["a runtime that does not answer"]).Nodes()[0]
+	n := fleetOf(fleets()["a runtime that does not respond"]).Nodes()[0]
 	if n.Factor == nil || n.Why != "the evidence does not separate volumes, network, sandbox" {
 		t.Errorf("%+v", n)
 	}

@@ -45,7 +45,7 @@ func fleets() map[string]nodes {
 			}),
 			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
 		},
-		"a runtime that does not answer": {
+		"a runtime that does not respond": {
 			"a": times(6, func(i int) timeline.Timeline { return merged(fmt.Sprint("a", i), recent) }),
 			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
 		},

@@ -138,7 +138,7 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 		slices.SortStableFunc(lostIn, func(x, y LostWork) int { return cmp.Compare(y.Lost, x.Lost) })
 		result.LostIn = lostIn
 	case len(f.nodes) < 2:
-		result.Why = "only one agent answered, so there is no other node to compare with"
+		result.Why = "only one agent responded, so there is no other node to compare with"
 	case !worked && len(result.Merged) > 0:
 	case !worked:
 		result.Why = "no start-up ended in " + f.period

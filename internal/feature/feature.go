@@ -84,8 +84,8 @@ type APIServer struct {
 	Client rest.Interface // client for core/v1, with the agent's own identity
 	// May is a function that reports whether RBAC allows the agent's own identity to use the verb on the resource.
 	May func(ctx context.Context, verb, group, resource string) (bool, error)
-	// Unanswered returns the finding for a failed request to the API server.
-	Unanswered func(subject string, err error) Finding
+	// RequestFailed returns the finding for a failed request to the API server.
+	RequestFailed func(subject string, err error) Finding
 }
 
 // Finding is the result of one test of the command `check`.

@@ -19,7 +19,7 @@ var ErrRefused = errors.New("access denied")
 
 var (
 	errNotPrometheus = errors.New("the response does not come from Prometheus")
-	errTooMany       = fmt.Errorf("the answer has more than %d series", maxSeries)
+	errTooMany       = fmt.Errorf("the response has more than %d series", maxSeries)
 )
 
 // withRemedy adds the server's address and a remedy to the error of a query.
@@ -38,7 +38,8 @@ func (s *Server) withRemedy(err error) error {
 	case errors.Is(err, errNotPrometheus):
 		return s.notPrometheus(err)
 	case errors.Is(err, errTooMany), errors.As(err, &large):
-		return fmt.Errorf("query Prometheus at %s: the answer is too large: %w\nQuery a Prometheus with fewer clusters",
+		return fmt.Errorf("query Prometheus at %s: the response is too large: %w\nQuery a Prometheus with fewer "+
+			"clusters",
 			s.address, err)
 	case errors.As(err, &failed):
 		return s.failed(&v1.Error{Type: failed.Type, Msg: cut(failed.Msg)})

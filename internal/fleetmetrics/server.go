@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxBytes is the maximum size of an answer.
+	// maxBytes is the maximum size of a response.
 	maxBytes = 64 << 20
-	// maxSeries is the maximum number of series in an answer.
+	// maxSeries is the maximum number of series in a response.
 	maxSeries = 200_000
 	// maxHandshake is the maximum time for a TLS handshake.
 	maxHandshake = 10 * time.Second
@@ -33,7 +33,7 @@ type Server struct {
 // "token" is not empty, each request contains it as a bearer token.
 func Open(server *url.URL, token string) (*Server, error) { return open(server, token, maxBytes) }
 
-// The function "open" is like Open, but its argument "limit" sets the maximum size of an answer, in bytes.
+// The function "open" is like Open, but its argument "limit" sets the maximum size of a response, in bytes.
 func open(server *url.URL, token string, limit int64) (*Server, error) {
 	address := *server
 	address.User, address.RawQuery, address.Fragment = nil, "", ""

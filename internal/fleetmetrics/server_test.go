@@ -73,10 +73,10 @@ func TestRead(t *testing.T) {
 
 // TestClusters checks that nodes of different clusters with the same name have different rows.
 func TestClusters(t *testing.T) {
-	answers := fleetmetricstest.Fleet(false)
-	answers["node_lost"] = []fleetmetricstest.Sample{fleetmetricstest.Of(1, "node", "a", "cluster", "east"),
+	responses := fleetmetricstest.Fleet(false)
+	responses["node_lost"] = []fleetmetricstest.Sample{fleetmetricstest.Of(1, "node", "a", "cluster", "east"),
 		fleetmetricstest.Of(2, "node", "a", "cluster", "west")}
-	m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+	m, err := read(t, fleetmetricstest.Serve(t, responses).URL, "")
 	if err != nil || m.Nodes["a in cluster east"].Lost != 1 || m.Nodes["a in cluster west"].Lost != 2 {
 		t.Errorf("%v, %v", m.Nodes, err)
 	}
@@ -85,26 +85,26 @@ func TestClusters(t *testing.T) {
 // TestPodsWithoutOwner checks the name of the workload that contains all pods of a namespace without an owner. In
 // Prometheus, an empty label is an absent label.
 func TestPodsWithoutOwner(t *testing.T) {
-	answers := fleetmetricstest.Fleet(true)
-	answers["workload_lost"] = append(answers["workload_lost"],
+	responses := fleetmetricstest.Fleet(true)
+	responses["workload_lost"] = append(responses["workload_lost"],
 		fleetmetricstest.Of(7, "namespace", "shop", "workload_kind", "Pod"))
-	m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+	m, err := read(t, fleetmetricstest.Serve(t, responses).URL, "")
 	if row := m.Workloads["pods without a controller in shop"]; err != nil || row == nil || row.Lost != 7 {
 		t.Errorf("%v, %v", m.Workloads, err)
 	}
 }
 
-// TestFailuresNameRemedies has servers that cannot answer. Each error names a remedy, and no error contains
+// TestFailuresNameRemedies has servers that cannot respond. Each error names a remedy, and no error contains
 // credentials.
 func TestFailuresNameRemedies(t *testing.T) {
-	withoutData := func(names ...string) fleetmetricstest.Answers {
-		answers := fleetmetricstest.Fleet(false)
+	withoutData := func(names ...string) fleetmetricstest.Responses {
+		responses := fleetmetricstest.Fleet(false)
 		for _, name := range names {
-			delete(answers, name)
+			delete(responses, name)
 		}
-		return answers
+		return responses
 	}
-	answer := func(status int, text string) string {
+	response := func(status int, text string) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, text)
@@ -119,20 +119,20 @@ func TestFailuresNameRemedies(t *testing.T) {
 	closed.Close()
 	for _, test := range []struct{ name, address, want string }{
 		{"unreachable", closed.URL, "port-forward"},
-		{"web page", answer(200, "<html>hello</html>"), "/api/v1/query"},
-		{"not found", answer(404, "no such page"), "/api/v1/query"},
-		{"redirect", answer(302, ""), "/api/v1/query"},
-		{"other JSON", answer(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`),
+		{"web page", response(200, "<html>hello</html>"), "/api/v1/query"},
+		{"not found", response(404, "no such page"), "/api/v1/query"},
+		{"redirect", response(302, ""), "/api/v1/query"},
+		{"other JSON", response(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`),
 			"the result is not a vector"},
-		{"null", answer(200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`), "/api/v1/query"},
-		{"no credentials", answer(401, ""), "--prometheus-token-file"},
-		{"no permission", answer(403, ""), "--prometheus-token-file"},
-		{"too many samples", answer(422, problem("execution")), "a shorter --since"},
-		{"replicas", answer(422, strings.Replace(problem("execution"), "reason", "found duplicate series for the "+
+		{"null", response(200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`), "/api/v1/query"},
+		{"no credentials", response(401, ""), "--prometheus-token-file"},
+		{"no permission", response(403, ""), "--prometheus-token-file"},
+		{"too many samples", response(422, problem("execution")), "a shorter --since"},
+		{"replicas", response(422, strings.Replace(problem("execution"), "reason", "found duplicate series for the "+
 			"match group {} on the right hand-side of the operation", 1)), "a single replica"},
-		{"slow", answer(503, problem("timeout")), "a shorter --since"},
-		{"old", answer(400, problem("bad_data")), "2.42"},
-		{"broken", answer(500, "sorry"), "healthy"},
+		{"slow", response(503, problem("timeout")), "a shorter --since"},
+		{"old", response(400, problem("bad_data")), "2.42"},
+		{"broken", response(500, "sorry"), "healthy"},
 		{"no agents", fleetmetricstest.Serve(t, withoutData("nodes", "rule_hours")).URL, "count(podlapse_build_info)"},
 		{"no rules", fleetmetricstest.Serve(t, withoutData("rule_hours")).URL, "rules.yaml"},
 	} {
@@ -152,7 +152,7 @@ func TestFailuresNameRemedies(t *testing.T) {
 // TestLongTexts has a server with endless errors and warnings.
 func TestLongTexts(t *testing.T) {
 	endless := strings.Repeat("é", 100_000)
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"error": `{"status":"error","errorType":"execution","error":"` + endless + `"}`,
 		"warning": `{"status":"success","warnings":["` + endless + `"],"data":{"resultType":"vector","result":[` +
 			`{"metric":{},"value":[1,"2"]}]}}`,
@@ -161,7 +161,7 @@ func TestLongTexts(t *testing.T) {
 			if name == "error" {
 				w.WriteHeader(http.StatusUnprocessableEntity)
 			}
-			fmt.Fprint(w, answer)
+			fmt.Fprint(w, response)
 		}))
 		defer server.Close()
 		m, err := read(t, server.URL, "")
@@ -208,18 +208,18 @@ func TestCredentials(t *testing.T) {
 // TestBrokenNumbers checks that the numbers of a broken server do not overflow.
 func TestBrokenNumbers(t *testing.T) {
 	for number, want := range map[float64]int{1e300: math.MaxInt32, 2.9: 2} {
-		answers := fleetmetricstest.Fleet(true)
+		responses := fleetmetricstest.Fleet(true)
 		for _, name := range []string{"rule_hours", "nodes", "workload_series"} {
-			answers[name] = []fleetmetricstest.Sample{fleetmetricstest.Of(number)}
+			responses[name] = []fleetmetricstest.Sample{fleetmetricstest.Of(number)}
 		}
-		m, err := read(t, fleetmetricstest.Serve(t, answers).URL, "")
+		m, err := read(t, fleetmetricstest.Serve(t, responses).URL, "")
 		if err != nil || m.RuleHours != want || m.NodeCount != want || m.WorkloadSeries != want {
 			t.Errorf("%g: %d, %d, %d, %v", number, m.RuleHours, m.NodeCount, m.WorkloadSeries, err)
 		}
 	}
 }
 
-func TestLargeAnswer(t *testing.T) {
+func TestLargeResponse(t *testing.T) {
 	address, err := url.Parse(fleetmetricstest.Serve(t, fleetmetricstest.Fleet(false)).URL)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestLargeAnswer(t *testing.T) {
 	}
 }
 
-// TestTime checks that a server that does not answer ends the report in time, with a remedy.
+// TestTime checks that a server that does not respond ends the report in time, with a remedy.
 func TestTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm() // the server notices that the client is gone only after it has read the body

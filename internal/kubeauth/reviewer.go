@@ -27,14 +27,14 @@ const remedyForbidden = "give the ServiceAccount the rules of the component metr
 // errFlood means that too many tokens or paths are new, so the agent does not send the review to the API server.
 var errFlood = errors.New("too many new tokens or paths at the same time: retry later")
 
-// Reviewer decides which requests the agent answers. A Reviewer is safe for concurrent use.
+// Reviewer decides which requests the agent serves. A Reviewer is safe for concurrent use.
 type Reviewer struct {
 	client  *Client
 	report  health.Report
 	now     func() time.Time
 	digests digests
-	tokens  answerCache[authenticationv1.UserInfo]
-	access  answerCache[struct{}]
+	tokens  responseCache[authenticationv1.UserInfo]
+	access  responseCache[struct{}]
 
 	// authorized holds tokens whose owner was allowed to read at least one path. Authorized tokens have their own rate
 	// limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens have no permissions, cannot
@@ -70,8 +70,8 @@ func New(config *rest.Config, report health.Report, now func() time.Time) (*Revi
 	clock := clock(now)
 	return &Reviewer{
 		client: client, report: report, now: now, digests: newDigests(),
-		tokens:         newAnswerCache[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
-		access:         newAnswerCache[struct{}](maxAccess, allowedFor, deniedFor, clock),
+		tokens:         newResponseCache[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
+		access:         newResponseCache[struct{}](maxAccess, allowedFor, deniedFor, clock),
 		authorized:     cache.NewLRUExpireCacheWithClock(maxTokens, clock),
 		authorizedRate: rate.NewLimiter(10, 20), unknownRate: rate.NewLimiter(5, 10),
 		clients: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(clientRate, clientBurst) }),
@@ -130,27 +130,27 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer. Without a cached answer, the function "ask" queries the API server and caches the
-// answer. ask does not cache errors.
+// ask returns a cached response. Without a cached response, the function "ask" queries the API server and caches the
+// response. ask does not cache errors.
 func ask[A any](
-	r *Reviewer, ctx context.Context, pay func() bool, cached answerCache[A], key digest,
+	r *Reviewer, ctx context.Context, pay func() bool, cached responseCache[A], key digest,
 	review func() (A, bool, error),
 ) (A, bool, error) {
-	if answer, yes, known := cached.get(key); known {
-		return answer, yes, nil
+	if response, yes, known := cached.get(key); known {
+		return response, yes, nil
 	}
 	if !pay() {
 		var none A
 		return none, false, errFlood
 	}
-	answer, yes, err := review()
+	response, yes, err := review()
 	if err != nil {
 		r.reportFailure(ctx, err)
-		return answer, false, err
+		return response, false, err
 	}
 	r.report(true, "reviewing tokens")
-	cached.remember(key, answer, yes)
-	return answer, yes, nil
+	cached.remember(key, response, yes)
+	return response, yes, nil
 }
 
 // reportFailure reports the reason for a failed review. If the review failed because the client disconnected,

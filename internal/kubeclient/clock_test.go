@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestClockReadsTheDateOfAnswers also checks responses that refuse a request.
-func TestClockReadsTheDateOfAnswers(t *testing.T) {
+// TestClockReadsTheDateOfResponses also checks responses that refuse a request.
+func TestClockReadsTheDateOfResponses(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", r.URL.Query().Get("date"))
 		w.WriteHeader(http.StatusForbidden)

@@ -17,7 +17,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{apierrors.NewForbidden(pods, "", errors.New("no")), "allow it" + remedyWhoToAsk + "pods"},
 		{apierrors.NewUnauthorized("bad token"), remedyTokenBad + remedyWhoToAsk + "bad token"},
-		{errNoAnswer, errNoAnswer.Error()},
+		{errNoResponse, errNoResponse.Error()},
 	} {
 		if got := Explain(test.err, "allow it"); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%v: got %q, want it to begin with %q", test.err, got, test.want)

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// answerTimeout is the timeout for a list, and for the start of the response to a watch. The API server flushes the
+// responseTimeout is the timeout for a list, and for the start of the response to a watch. The API server flushes the
 // header of a watch before the first event.
-const answerTimeout = 30 * time.Second
+const responseTimeout = 30 * time.Second
 
 const (
 	// ProvenAfter is how long a watch must stay open to prove that the API server works. ProvenAfter is necessary
@@ -27,7 +27,7 @@ const (
 	CatchUp = time.Second
 )
 
-var errNoAnswer = errors.New("no response from the API server")
+var errNoResponse = errors.New("no response from the API server")
 
 // Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server. The
 // waits are at most 15 s, so that the agent soon detects that the API server works again.
@@ -48,7 +48,7 @@ func (r Resource) request(options metav1.ListOptions) *rest.Request {
 
 // List requests a list. List fails if the response is not complete within 30 s.
 func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, responseTimeout, errNoResponse)
 	defer cancel()
 	return r.request(options).Do(ctx).Get()
 }
@@ -56,7 +56,7 @@ func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime
 // OpenList returns the encoded response to a list. The caller decodes the response while it reads. A read fails if
 // the response is not complete within 30 s. The caller must call Close.
 func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, responseTimeout, errNoResponse)
 	body, err := r.request(options).Stream(ctx)
 	if err != nil {
 		err = timedOut(ctx, err)
@@ -88,10 +88,10 @@ func (b timedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// timedOut replaces an error with errNoAnswer if the timeout of the request caused the error.
+// timedOut replaces an error with errNoResponse if the timeout of the request caused the error.
 func timedOut(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errNoAnswer) {
-		return errNoAnswer
+	if errors.Is(context.Cause(ctx), errNoResponse) {
+		return errNoResponse
 	}
 	return err
 }
@@ -100,12 +100,12 @@ func timedOut(ctx context.Context, err error) error {
 // Stop, when ctx is done, or when the API server ends the watch. The caller must call Stop.
 func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
+	timer := time.AfterFunc(responseTimeout, func() { cancel(errNoResponse) })
 	options.Watch = true
 	w, err := r.request(options).Watch(ctx)
 	if !timer.Stop() && err == nil {
 		w.Stop()
-		err = errNoAnswer
+		err = errNoResponse
 	}
 	if err != nil {
 		err = timedOut(ctx, err)

@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node answers the hub's queries. The node contains pods by UID, and counts the queries.
+// node responds to the hub's queries. The node contains pods by UID, and counts the queries.
 type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline
 	asked     int
 	pulls     livepull.Snapshot
 	pullsSeen int
-	slow      time.Duration // duration of each answer; set before the hub runs
+	slow      time.Duration // duration of each response; set before the hub runs
 }
 
 func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, error) {

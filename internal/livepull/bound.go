@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// downloadAge is the maximum age of a download in a Snapshot. An answer of the runtime takes up to 2 s, and callers
-// share the answer for 1 s.
+// downloadAge is the maximum age of a download in a Snapshot. A response of the runtime takes up to 2 s, and callers
+// share the response for 1 s.
 const downloadAge = 3 * time.Second
 
 // Bound splits the open phase of each starting pod whose image is being downloaded. Without data about the download,

@@ -31,7 +31,7 @@ const (
 
 // Health is the state of a node according to the Node object.
 type Health struct {
-	Known      bool // true if the API server has answered
+	Known      bool // true if the API server has responded
 	Exists     bool // true if the API server has the Node object
 	Place      Place
 	Conditions []Condition // conditions, sorted by type

@@ -76,15 +76,15 @@ func newNodeReader(c StartUpConfig) *nodeReader {
 // The method "node" requests the Node object. The first result is nil if the object does not exist.
 func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) {
 	askedAt := r.now()
-	answer, err := r.nodes.List(ctx, metav1.ListOptions{
+	response, err := r.nodes.List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", r.name).String()})
 	if err != nil {
 		return nil, askedAt, fmt.Errorf("list node object: %w", err)
 	}
-	list, ok := answer.(*corev1.NodeList)
+	list, ok := response.(*corev1.NodeList)
 	switch {
 	case !ok:
-		return nil, askedAt, fmt.Errorf("list node object: unexpected type %T", answer)
+		return nil, askedAt, fmt.Errorf("list node object: unexpected type %T", response)
 	case len(list.Items) == 0:
 		return nil, askedAt, nil
 	}
@@ -93,14 +93,14 @@ func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) 
 
 // The method "events" requests the kubelet's Events about the node.
 func (r *nodeReader) events(ctx context.Context) (nodestart.EventsListed, error) {
-	answer, err := r.eventsAbout.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+	response, err := r.eventsAbout.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.kind": "Node", "involvedObject.name": r.name, "source": "kubelet"}.AsSelector().String()})
 	if err != nil {
 		return nodestart.EventsListed{}, fmt.Errorf("list events: %w", err)
 	}
-	list, ok := answer.(*corev1.EventList)
+	list, ok := response.(*corev1.EventList)
 	if !ok {
-		return nodestart.EventsListed{}, fmt.Errorf("list events: unexpected type %T", answer)
+		return nodestart.EventsListed{}, fmt.Errorf("list events: unexpected type %T", response)
 	}
 	listed := nodestart.EventsListed{ArrivedAt: r.now()}
 	for i := range list.Items {

@@ -77,13 +77,13 @@ func (w *Watch) options(version string) metav1.ListOptions {
 // a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	askedAt := w.config.Now()
-	answer, err := w.resource.List(ctx, w.options(""))
+	response, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
 	}
-	list, ok := answer.(*corev1.NodeList)
+	list, ok := response.(*corev1.NodeList)
 	if !ok {
-		return false, fmt.Errorf("list node object: unexpected type %T", answer)
+		return false, fmt.Errorf("list node object: unexpected type %T", response)
 	}
 	if len(list.Items) == 0 {
 		w.config.Seen(nil, askedAt)

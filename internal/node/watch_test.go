@@ -105,9 +105,9 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 					return recorder.Result()
 				}
-				answer, version := recorder.Result(), 7+len(asked)
+				response, version := recorder.Result(), 7+len(asked)
 				body, writer := io.Pipe()
-				answer.Body = body
+				response.Body = body
 				go func() { // after five minutes, the API server sends a bookmark and ends the watch
 					time.Sleep(5 * time.Minute)
 					fmt.Fprintf(writer,
@@ -115,7 +115,7 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 							`"metadata":{"resourceVersion":"%d"}}}`, version)
 					_ = writer.Close()
 				}()
-				return answer
+				return response
 			})})
 		if err != nil {
 			t.Fatal(err)

@@ -103,18 +103,18 @@ func (f *fold) untilSchedulable() {
 	}
 }
 
-// answer states how certain a fact about the past is.
-type answer uint8
+// response states how certain a fact about the past is.
+type response uint8
 
 const (
-	no answer = iota
+	no response = iota
 	possibly
 	certainly
 )
 
 // tolerated reports whether the first workload pod was bound although the taint existed. If the time of the taint's
 // removal is too uncertain, a phase "unschedulable" proves that the pod did not tolerate the taint.
-func (f *fold) tolerated(h heldTaint) answer {
+func (f *fold) tolerated(h heldTaint) response {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
 		return no
 	}

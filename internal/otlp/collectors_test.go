@@ -32,16 +32,16 @@ var failingCollectors = map[string]struct {
 	"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offeredTraces, detail: "items dropped"},
 	"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offeredTraces,
 		detail: "items dropped"},
-	"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offeredTraces,
+	"never responds over HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offeredTraces,
 		detail: "items dropped"},
-	"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offeredTraces,
+	"never responds over gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offeredTraces,
 		detail: "items dropped"},
 	"resets": {collector: &receiver{resets: -1}, sent: 0, dropped: offeredTraces, detail: "items dropped"},
-	"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
+	"is overloaded for an hour": {collector: &receiver{response: http.StatusServiceUnavailable, later: "3600"},
 		sent: 0, dropped: offeredTraces, detail: "max retry time would elapse"},
-	"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offeredTraces,
+	"refuses": {collector: &receiver{response: http.StatusForbidden}, sent: 0, dropped: offeredTraces,
 		detail: "403"},
-	"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offeredTraces,
+	"is overloaded": {collector: &receiver{response: http.StatusServiceUnavailable}, sent: 0, dropped: offeredTraces,
 		detail: "items dropped"},
 	"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
 		sent: tracesQueue, dropped: offeredTraces - tracesQueue, detail: "sending"},
@@ -84,7 +84,7 @@ func TestFailingCollectors(t *testing.T) {
 			var stopper sync.WaitGroup
 			if test.detail == "items dropped" {
 				stop()
-			} else { // wait for the collector's answer before the stop
+			} else { // wait for the collector's response before the stop
 				stopper.Go(func() {
 					for done.Load() < offeredTraces {
 						time.Sleep(time.Millisecond)
@@ -115,8 +115,8 @@ func TestFailingCollectors(t *testing.T) {
 
 func TestCollectorComesBack(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"was overloaded":                  {answer: http.StatusServiceUnavailable},
-		"asks for a retry after a second": {answer: http.StatusServiceUnavailable, later: "1"},
+		"was overloaded":                  {response: http.StatusServiceUnavailable},
+		"asks for a retry after a second": {response: http.StatusServiceUnavailable, later: "1"},
 		"was killed":                      {resets: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCollectorComesBack(t *testing.T) {
 			})
 			tried := time.Now()
 			collector.mu.Lock()
-			collector.answer = 0
+			collector.response = 0
 			collector.mu.Unlock()
 			eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
 			if took := time.Since(tried); collector.later != "" && took < 900*time.Millisecond {
@@ -144,7 +144,7 @@ func TestCollectorComesBack(t *testing.T) {
 
 // If a collector requests a retry after the timeout, the sink drops the batch at once, and sends the next batch.
 func TestCollectorWithLongRetryAfter(t *testing.T) {
-	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
+	collector := receiver{response: http.StatusServiceUnavailable, later: "3600"}
 	collector.overHTTP(t)
 	sink := run(t)
 	sink.Offer(stuck())
@@ -153,7 +153,7 @@ func TestCollectorWithLongRetryAfter(t *testing.T) {
 		return !up && strings.Contains(detail, "max retry time would elapse")
 	})
 	collector.mu.Lock()
-	collector.answer, collector.later = 0, ""
+	collector.response, collector.later = 0, ""
 	collector.mu.Unlock()
 	sink.Offer(stuck())
 	eventually(t, "the next is sent", func() bool { return len(collector.spans()) > 0 })

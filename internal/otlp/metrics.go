@@ -34,13 +34,13 @@ type MetricsConfig struct {
 //
 // Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {
-	config   MetricsConfig
-	gathered *gatheredMetrics
-	reader   *sdkmetric.ManualReader
-	provider *sdkmetric.MeterProvider
-	exporter sdkmetric.Exporter
-	failures prometheus.Counter
-	answers  healthReporter
+	config    MetricsConfig
+	gathered  *gatheredMetrics
+	reader    *sdkmetric.ManualReader
+	provider  *sdkmetric.MeterProvider
+	exporter  sdkmetric.Exporter
+	failures  prometheus.Counter
+	responses healthReporter
 }
 
 // NewMetrics creates a Metrics. A new Metrics connects to the collector only at the end of the first interval.
@@ -63,7 +63,7 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{
-		failures: failures, answers: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
+		failures: failures, responses: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
 		config: config, gathered: from, reader: reader, exporter: exporter,
 		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
 	}, nil
@@ -102,7 +102,7 @@ func (m *Metrics) send(ctx context.Context) {
 	}
 	decodeTraces(all)
 	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
-	taken, detail := m.answers.read(err)
+	taken, detail := m.responses.read(err)
 	if !taken {
 		m.fail(detail)
 		return

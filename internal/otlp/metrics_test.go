@@ -191,9 +191,9 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 // busy machine can delay the stop, so the test allows half of defaultTimeout, for which the sink would wait otherwise.
 func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"healthy": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
-		"is overloaded":             {answer: http.StatusTooManyRequests},
-		"is overloaded for an hour": {answer: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
+		"healthy": {}, "refuses": {response: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
+		"is overloaded":             {response: http.StatusTooManyRequests},
+		"is overloaded for an hour": {response: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector.overHTTP(t)

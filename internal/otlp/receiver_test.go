@@ -29,7 +29,7 @@ type receiver struct {
 	traces         []*tracepb.ResourceSpans
 	metrics        []*metricpb.ResourceMetrics
 	header         http.Header // of the latest request over HTTP
-	answer         int         // status of HTTP responses; 0 means 200
+	response       int         // status of HTTP responses; 0 means 200
 	partial        *tracesv1.ExportTracePartialSuccess
 	refuses        error // error of gRPC responses; nil for success
 	partialMetrics *metricsv1.ExportMetricsPartialSuccess
@@ -108,22 +108,22 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if r.later != "" {
 		w.Header().Set("Retry-After", r.later)
 	}
-	if r.answer != 0 || err != nil {
-		w.WriteHeader(max(r.answer, http.StatusBadRequest))
+	if r.response != 0 || err != nil {
+		w.WriteHeader(max(r.response, http.StatusBadRequest))
 		return
 	}
-	var answer proto.Message = &metricsv1.ExportMetricsServiceResponse{}
+	var response proto.Message = &metricsv1.ExportMetricsServiceResponse{}
 	switch request.URL.Path {
 	case "/v1/traces":
 		var traces tracesv1.ExportTraceServiceRequest
 		err = proto.Unmarshal(body, &traces)
 		r.traces = append(r.traces, traces.ResourceSpans...)
-		answer = &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}
+		response = &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}
 	case "/v1/metrics":
 		var metrics metricsv1.ExportMetricsServiceRequest
 		err = proto.Unmarshal(body, &metrics)
 		r.metrics = append(r.metrics, metrics.ResourceMetrics...)
-		answer = &metricsv1.ExportMetricsServiceResponse{PartialSuccess: r.partialMetrics}
+		response = &metricsv1.ExportMetricsServiceResponse{PartialSuccess: r.partialMetrics}
 	default:
 		err = http.ErrNotSupported
 	}
@@ -131,7 +131,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	encoded, _ := proto.Marshal(answer)
+	encoded, _ := proto.Marshal(response)
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(encoded)
 }

@@ -155,25 +155,25 @@ func TestRolloutIsOneTrace(t *testing.T) {
 // If the collector accepts nothing, the rollout span is lost too, and the next start-up sends the span again. If
 // only other spans are lost, the sink does not send the rollout span again.
 func TestRolloutSpanIsResentUntilAccepted(t *testing.T) {
-	collector := receiver{answer: http.StatusBadRequest}
+	collector := receiver{response: http.StatusBadRequest}
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
-	answer := func(startups float64, next int) {
+	response := func(startups float64, next int) {
 		t.Helper()
 		eventually(t, "it is counted", func() bool {
 			got := sink.counts(t)
 			return got["podlapse_sink_sent_total otlp"]+got["podlapse_sink_dropped_total otlp"] == startups
 		})
 		collector.mu.Lock()
-		collector.answer = next
+		collector.response = next
 		collector.mu.Unlock()
 	}
 	sink.Offer(replica("a", "7d4b"))
-	answer(1, 0)
+	response(1, 0)
 	sink.Offer(replica("b", "7d4b"))
-	answer(2, http.StatusBadRequest)
+	response(2, http.StatusBadRequest)
 	sink.Offer(replica("c", "7d4b"))
-	answer(3, 0)
+	response(3, 0)
 	sink.Offer(replica("d", "7d4b"))
 	sink.wait(t, 4)
 	var rollouts []string

@@ -63,7 +63,7 @@ type Traces struct {
 	tracer   *tracer
 	exporter sdktrace.SpanExporter
 
-	answers healthReporter
+	responses healthReporter
 
 	batch []sdktrace.ReadOnlySpan
 	bytes int             // approximate size of the batch
@@ -95,7 +95,7 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 	return &Traces{
 		config: config, tracer: tracer, exporter: exporter,
-		answers: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
+		responses: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
 		queue: sink.NewQueue[item](sink.Config{
 			Name: "otlp", Capacity: tracesQueue, Drain: flush, Registerer: config.Registerer,
 		}),
@@ -176,7 +176,7 @@ func (s *Traces) send() {
 			return s.exporter.ExportSpans(ctx, spans)
 		})
 	}
-	taken, detail := s.answers.read(err)
+	taken, detail := s.responses.read(err)
 	s.config.Report(taken, detail)
 	if taken {
 		s.queue.Sent(len(items))

@@ -72,7 +72,7 @@ func (l *listed) count() (pods int) {
 	return pods
 }
 
-func answerLists(t *testing.T, answer func(asked int) page) *listed {
+func responseLists(t *testing.T, response func(asked int) page) *listed {
 	l := &listed{}
 	client,
 		err := kubeclient.New(&rest.Config{Host: "http://lists",
@@ -81,7 +81,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 			l.asked = append(l.asked, r.URL.Query())
 			asked := len(l.asked)
 			l.mu.Unlock()
-			p := answer(asked)
+			p := response(asked)
 			recorder := httptest.NewRecorder()
 			recorder.Header().Set("Content-Type", "application/json")
 			recorder.WriteHeader(p.status)
@@ -116,7 +116,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 func TestPartialListIsIgnored(t *testing.T) {
 	// Status 410 (Gone) means that the API server can no longer continue the list.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
-		l := answerLists(t, func(asked int) page {
+		l := responseLists(t, func(asked int) page {
 			if asked%2 == 1 { // also the first page of a possible second list
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
 			}
@@ -131,7 +131,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 		}
 	}
 	// The second list, which the agent requests because of a difference, must be complete too.
-	l := answerLists(t, func(asked int) page {
+	l := responseLists(t, func(asked int) page {
 		if asked == 1 {
 			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 		}
@@ -146,7 +146,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 func TestEndlessListIsAborted(t *testing.T) {
 	var l *listed
 	synctest.Test(t, func(t *testing.T) { // the client sends at most five requests per second
-		l = answerLists(t, func(int) page {
+		l = responseLists(t, func(int) page {
 			return page{status: http.StatusOK, names: []string{"first", "second"}, version: "9", more: true}
 		})
 		l.verifier.verify(t.Context(), l)
@@ -168,7 +168,7 @@ func TestEndlessListIsAborted(t *testing.T) {
 // TestWatchEndsDuringVerify checks that the agent skips a comparison if the watch ends during the comparison.
 func TestWatchEndsDuringVerify(t *testing.T) {
 	var l *listed
-	l = answerLists(t, func(int) page {
+	l = responseLists(t, func(int) page {
 		l.closed = true
 		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 	})

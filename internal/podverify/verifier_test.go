@@ -250,7 +250,7 @@ func TestSlowWatchIsNotADifference(t *testing.T) {
 		requests := v.server.Requests()
 		return strings.HasPrefix(requests[len(requests)-1], "list")
 	})
-	time.Sleep(100 * time.Millisecond) // time for the API server's answer; a longer wait is harmless
+	time.Sleep(100 * time.Millisecond) // time for the API server's response; a longer wait is harmless
 	changed, added, short := v.server.Pod("ns", "a"), v.server.Pod("ns", "c"), v.server.Pod("ns", "b")
 	_ = v.store.Update(changed)
 	_ = v.store.Add(added)

@@ -80,11 +80,11 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	return ""
 }
 
-// review answers POST requests for reviews.
+// review responds to POST requests for reviews.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
-		answer(s, w, r, func(review *authenticationv1.TokenReview) {
+		response(s, w, r, func(review *authenticationv1.TokenReview) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if user := s.tokens[review.Spec.Token]; user != "" {
@@ -92,13 +92,13 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 			}
 		})
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
-		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
+		response(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
 			review.Status.Allowed = a != nil && isWholeReview(review.Spec) &&
 				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
-		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
+		response(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
 			a := review.Spec.ResourceAttributes
 			review.Status.Allowed = a != nil &&
 				s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
@@ -138,7 +138,7 @@ func discovery(path string) bool {
 	return slices.Contains([]string{"/healthz", "/livez", "/readyz", "/version", "/version/"}, path)
 }
 
-func answer[R any](s *Server, w http.ResponseWriter, r *http.Request, decide func(*R)) {
+func response[R any](s *Server, w http.ResponseWriter, r *http.Request, decide func(*R)) {
 	review := new(R)
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))

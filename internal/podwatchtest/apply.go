@@ -31,8 +31,8 @@ func (s *Server) BeforeApply(interfere func()) {
 	s.interfere = interfere
 }
 
-// AnswerApplies makes the server answer each apply with a status and change nothing. Code 0 ends this fault.
-func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message string) {
+// ResponseApplies makes the server respond to each apply with a status and change nothing. Code 0 ends this fault.
+func (s *Server) ResponseApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noApply = nil
@@ -50,7 +50,7 @@ func (s *Server) WithoutPolicies() {
 	s.noPolicy = true
 }
 
-// servePolicies answers a discovery request for the kinds in the API group "admissionregistration.k8s.io". Every
+// servePolicies responds to a discovery request for the kinds in the API group "admissionregistration.k8s.io". Every
 // account can send this request.
 func (s *Server) servePolicies(w http.ResponseWriter) {
 	s.mu.Lock()
@@ -92,18 +92,18 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the version
-// in the request differs from the server's pod, apply responds with a conflict. apply removes annotations that the
-// manager no longer sends.
+// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the
+// version in the request differs from the server's pod, apply responds with a conflict. apply removes annotations that
+// the manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	interfere, answer := s.interfere, s.noApply
+	interfere, response := s.interfere, s.noApply
 	s.mu.Unlock()
 	if interfere != nil {
 		interfere()
 	}
-	if answer != nil {
-		writeStatus(w, *answer)
+	if response != nil {
+		writeStatus(w, *response)
 		return
 	}
 	var wanted struct{ Metadata metav1.ObjectMeta }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
+// serve responds to GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
@@ -81,9 +81,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method "list" answers a list request. If the request has a limit, the method "list" returns one page. The next
-// page starts at an offset into the current objects. Therefore, a later page can contain changes that happened after
-// the first page. On a real API server, all pages show the objects at the time of the first page.
+// The method "list" responds to a list request. If the request has a limit, the method "list" returns one page. The
+// next page starts at an offset into the current objects. Therefore, a later page can contain changes that happened
+// after the first page. On a real API server, all pages show the objects at the time of the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -102,13 +102,13 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 		skipped, _ := strconv.Atoi(next)
 		metadata["remainingItemCount"] = len(s.selectObjects(q)) - skipped
 	}
-	answer := map[string]any{"apiVersion": "v1", "kind": kind, "items": items, "metadata": metadata}
+	response := map[string]any{"apiVersion": "v1", "kind": kind, "items": items, "metadata": metadata}
 	if items == nil {
-		answer["items"] = []object{}
+		response["items"] = []object{}
 	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(response)
 }
 
 // watch sends every change. If the request has no version, watch first sends the existing objects.

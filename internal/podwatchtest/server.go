@@ -37,7 +37,7 @@ type Server struct {
 	watches     int
 	refusal     *metav1.Status
 	hang        bool
-	slowList    string // namespace whose lists get no answer
+	slowList    string // namespace whose lists get no response
 	noStream    bool
 	expire      *time.Duration // time until each watch receives status 410; nil if watches never receive it
 	slow        time.Duration  // wait before each existing object in a watch's response
@@ -157,7 +157,7 @@ func (s *Server) endWatches(finalStatus *metav1.Status) {
 	s.broken = make(chan struct{})
 }
 
-// Refuse makes the server answer every request with a status.
+// Refuse makes the server respond to every request with a status.
 func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,14 +165,14 @@ func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) 
 	s.refusal = &status
 }
 
-// Hang makes the server accept requests without answering them.
+// Hang makes the server accept requests without responding to them.
 func (s *Server) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = true
 }
 
-// HangLists makes the server accept lists of a namespace without answering them.
+// HangLists makes the server accept lists of a namespace without responding to them.
 func (s *Server) HangLists(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// The function "names" starts a DNS server over UDP. The server answers at once for the name "well", after 100 ms for
+// The function "names" starts a DNS server over UDP. The server responds at once for the name "well", after 100 ms for
 // "slow", and never for "silent". It reports every other name as not found.
 func names(t *testing.T) string {
 	t.Helper()
@@ -30,7 +30,8 @@ func names(t *testing.T) string {
 				continue
 			}
 			q := m.Questions[0]
-			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true},
+			response := dnsmessage.Message{
+				Header:    dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true},
 				Questions: m.Questions}
 			switch name := q.Name.String(); name {
 			case "silent.test.":
@@ -40,15 +41,15 @@ func names(t *testing.T) string {
 					time.Sleep(100 * time.Millisecond)
 				}
 				if q.Type == dnsmessage.TypeA {
-					answer.Answers = []dnsmessage.Resource{{
+					response.Answers = []dnsmessage.Resource{{
 						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1},
 						Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
 					}}
 				}
 			default:
-				answer.RCode = dnsmessage.RCodeNameError
+				response.RCode = dnsmessage.RCodeNameError
 			}
-			if packed, err := answer.Pack(); err == nil {
+			if packed, err := response.Pack(); err == nil {
 				_, _ = conn.WriteTo(packed, from)
 			}
 		}

@@ -116,7 +116,7 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 	})
 }
 
-// requestVersion requests the API server's version. Every account can read the version, and the API server answers
+// requestVersion requests the API server's version. Every account can read the version, and the API server responds
 // without a query to etcd.
 func requestVersion(client rest.Interface) RoundTrip {
 	return func(ctx context.Context) error {

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// answerPath answers a request as its path requires.
-func answerPath(t *testing.T, w http.ResponseWriter, r *http.Request) {
+// responsePath responds to a request as its path requires.
+func responsePath(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
 	switch r.URL.Path {
 	case "/slow":
@@ -63,7 +63,7 @@ func TestHTTP(t *testing.T) {
 		mu.Lock()
 		requests = append(requests, r.Clone(context.Background()))
 		mu.Unlock()
-		answerPath(t, w, r)
+		responsePath(t, w, r)
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
@@ -86,7 +86,7 @@ func TestHTTP(t *testing.T) {
 		t.Errorf("stuck: %+v", stuck)
 	}
 	hungUp := get("/hang-up?token=secret", nil)
-	expect(t, "hung up", hungUp, ResultNoAnswer, "connect=ok first_byte=no_answer")
+	expect(t, "hung up", hungUp, ResultNoResponse, "connect=ok first_byte=no_response")
 	if strings.Contains(hungUp.Detail, "secret") {
 		t.Errorf("the detail contains the query: %q", hungUp.Detail)
 	}
@@ -166,9 +166,9 @@ func TestRedirects(t *testing.T) {
 			if status < 301 || status == 304 {
 				want = ""
 			}
-			answer := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}},
+			redirection := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}},
 				Request: &http.Request{URL: from}}
-			if got := redirect(answer); got != want {
+			if got := redirect(redirection); got != want {
 				t.Errorf("%d from %s to %s leads to %q, want %q", status, c.from, c.location, got, want)
 			}
 		}
@@ -230,7 +230,7 @@ func TestFirstByteBeforeRequestWritten(t *testing.T) {
 		response, err := client.Do(request)
 		if err == nil {
 			if response.ProtoMajor != 2 {
-				t.Errorf("answered over %s", response.Proto)
+				t.Errorf("responded over %s", response.Proto)
 			}
 			err = response.Body.Close()
 		}
@@ -242,7 +242,7 @@ func TestFirstByteBeforeRequestWritten(t *testing.T) {
 		if i == 0 {
 			want = "connect=ok tls=ok first_byte=ok"
 		}
-		if expect(t, "answered", attempt(t.Context(), p, r.askerOf(p)), ResultOK, want); t.Failed() {
+		if expect(t, "responded", attempt(t.Context(), p, r.askerOf(p)), ResultOK, want); t.Failed() {
 			t.Fatalf("attempt %d", i)
 		}
 	}

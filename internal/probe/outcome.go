@@ -18,14 +18,14 @@ const (
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
-	ResultNoAnswer     Result = "no_answer"  // the connection failed before a response
-	ResultBadStatus    Result = "bad_status" // a status code that the probe does not accept, or too many redirects
-	ResultError        Result = "error"      // any other error
+	ResultNoResponse   Result = "no_response" // the connection failed before a response
+	ResultBadStatus    Result = "bad_status"  // a status code that the probe does not accept, or too many redirects
+	ResultError        Result = "error"       // any other error
 )
 
 // Results returns every result.
 func Results() []Result {
-	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer,
+	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoResponse,
 		ResultBadStatus, ResultError}
 }
 
@@ -47,7 +47,7 @@ var stageOrder = []struct {
 	stage  Stage
 	failed Result
 }{{StageDNS, ResultDNSError}, {StageConnect, ResultConnectError}, {StageTLS, ResultTLSError},
-	{StageFirstByte, ResultNoAnswer}}
+	{StageFirstByte, ResultNoResponse}}
 
 // Outcome is the outcome of one attempt.
 type Outcome struct {

@@ -35,7 +35,7 @@ func (f *rewritten) load() (Config, error) {
 	return Parse([]byte(f.text), Node{})
 }
 
-// running is a Runner with a rewritten file. In these tests, round trips succeed and no registry answers.
+// running is a Runner with a rewritten file. In these tests, round trips succeed and no registry responds.
 type running struct {
 	file    rewritten
 	book    notebook

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestQueriesAfterChanges changes a pod shortly after the runtime answered about it. A change without a new container
+// TestQueriesAfterChanges changes a pod shortly after the runtime responded about it. A change without a new container
 // run waits for a query, and a new run does not.
 func TestQueriesAfterChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -18,9 +18,9 @@ func TestQueriesAfterChanges(t *testing.T) {
 		pod := object()
 		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		see()
-		answer := timeline.RuntimeSeen{UID: pod.UID, AskedAt: time.Now(), ArrivedAt: time.Now(),
+		response := timeline.RuntimeSeen{UID: pod.UID, AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Images: []timeline.Image{{Ref: "cold", Present: true, Digest: "sha256:1"}}}
-		observe(answer)
+		observe(response)
 		expect(t, d, "ask runtime-1 [cold]")
 
 		time.Sleep(300 * time.Millisecond)

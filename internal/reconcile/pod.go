@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime's answer is
+// Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime's response is
 // complete.
 const (
 	askAgainFirst = time.Second
@@ -22,7 +22,7 @@ const (
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
 	// the query without back-off, because a forged Event can hide the image that other pods wait for. Only the
-	// runtime's answer refutes a forged Event.
+	// runtime's response refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -87,8 +87,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	r.clocks.Observe(o)
 	r.silences.Observe(o)
 	r.pressure.Observe(o)
-	if answer, ok := o.(timeline.RuntimeSeen); ok {
-		r.pulls.ObserveRuntime(answer)
+	if response, ok := o.(timeline.RuntimeSeen); ok {
+		r.pulls.ObserveRuntime(response)
 	}
 	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keeper != nil {
 		r.config.Keeper.Keep(o, true)

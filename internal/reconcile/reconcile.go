@@ -48,7 +48,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Sources answer requests with observations.
+// Sources respond to requests with observations.
 type Sources interface {
 	// RequestRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
 	RequestRuntime(timeline.RuntimeRequest)
@@ -198,8 +198,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case o := <-r.inbox:
 			r.cachedStarting = cachedStarting{}
 			r.observe(o)
-		case answer := <-r.queries:
-			answer()
+		case response := <-r.queries:
+			response()
 		case <-ticks:
 			timer.Reset(pulse.Until(time.Now(), tick))
 			r.cachedStarting = cachedStarting{}
@@ -261,11 +261,11 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 
 // ask calls a function on the goroutine in Run and returns the function's result.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
-	answer := make(chan A, 1)
+	response := make(chan A, 1)
 	var err error
 	select {
-	case r.queries <- func() { answer <- query() }:
-		return <-answer, nil
+	case r.queries <- func() { response <- query() }:
+		return <-response, nil
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-r.stopped:

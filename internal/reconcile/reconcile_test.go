@@ -59,7 +59,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 		}
 		stop()
 		if _, err := r.Present(t.Context()); err == nil {
-			t.Error("a stopped reconciler answered")
+			t.Error("a stopped reconciler responded")
 		}
 	})
 }
@@ -109,11 +109,11 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
-		answer := func() {
+		response := func() {
 			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}})
 		}
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
-		answer()
+		response()
 		for range 8 {
 			time.Sleep(20 * time.Second)
 			synctest.Wait()
@@ -122,10 +122,10 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 			observe(timeline.EventSeen{UID: "uid-1", Container: "app", Reason: "Pulling",
 				Message: `Pulling image "cold"`, NamedAt: now.Add(-time.Millisecond), FirstAt: now, LastAt: now,
 				ArrivedAt: now, Live: true, Count: 1})
-			time.Sleep(2*time.Second + tick) // the first answer can be as old as the Event
+			time.Sleep(2*time.Second + tick) // the first response can be as old as the Event
 			synctest.Wait()
 			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
-			answer()
+			response()
 		}
 		time.Sleep(10 * time.Second) // time for the runtime to refute the last forged request
 		synctest.Wait()
@@ -142,7 +142,7 @@ func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 		expect(t, d, "ask runtime-1 []") // one query, for the containers that the runtime still has
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 []") // a second query, because no answer arrived
+		expect(t, d, "ask runtime-1 []") // a second query, because no response arrived
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
@@ -210,7 +210,7 @@ func TestDeletedWhileStarting(t *testing.T) {
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // a late answer
+		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // a late response
 		expect(t, d, "ask runtime-1 [cold]", "settled pod deleted")
 	})
 }
@@ -275,7 +275,7 @@ func TestSomeReturnsChanges(t *testing.T) {
 }
 
 // TestStopSettlesQueuedStartUps checks that observations in the inbox still settle start-ups after the stop, even
-// if the start-ups wait for a runtime that never answers.
+// if the start-ups wait for a runtime that never responds.
 func TestStopSettlesQueuedStartUps(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),

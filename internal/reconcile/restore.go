@@ -46,8 +46,8 @@ func (r *Reconciler) restore() {
 			p.restored = true
 		}
 		r.clocks.Observe(o)
-		if answer, ok := o.(timeline.RuntimeSeen); ok {
-			r.pulls.ObserveRuntime(answer)
+		if response, ok := o.(timeline.RuntimeSeen); ok {
+			r.pulls.ObserveRuntime(response)
 		}
 		p.evidence.Apply(o)
 		r.applyToTermination(p, o) // the state file already contains the observation

@@ -92,7 +92,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		observe(timeline.EventsWatched{UID: "uid-1", ArrivedAt: time.Now(), OpenedAt: time.Now()})
 		kill()
 		if len(k.kept) != 3 {
-			t.Fatalf("kept %+v, want the pod, one answer, and that Events were watched", k.kept)
+			t.Fatalf("kept %+v, want the pod, one response, and that Events were watched", k.kept)
 		}
 
 		// While no agent runs, the image arrives and the pod becomes ready.
@@ -239,7 +239,7 @@ func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 	})
 }
 
-func TestStopBeforeRuntimeAnswers(t *testing.T) {
+func TestStopBeforeRuntimeResponds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		first := &desk{}
@@ -250,7 +250,7 @@ func TestStopBeforeRuntimeAnswers(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		stop()
 		if len(first.settled) > 0 {
-			t.Errorf("reported without the runtime's answer: %+v", first.settled)
+			t.Errorf("reported without the runtime's response: %+v", first.settled)
 		}
 		second := &desk{}
 		_, observe, stop = startRestored(t, second, k, Restored{InFlight: k.kept})
@@ -268,7 +268,7 @@ func TestStopBeforeRuntimeAnswers(t *testing.T) {
 }
 
 // If the agent cannot save its state, the agent reports ended start-ups when it stops, with the evidence so far.
-func TestStopBeforeRuntimeAnswersWithoutState(t *testing.T) {
+func TestStopBeforeRuntimeRespondsWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startRestored(t, d, &keeper{lost: true}, Restored{})

@@ -68,7 +68,7 @@ func TestScrapeFoldsNoUnchangedPods(t *testing.T) {
 	})
 }
 
-// When the agent starts, all pods of the node wait for the runtime's answers. A scrape at this time must not fold the
+// When the agent starts, all pods of the node wait for the runtime's responses. A scrape at this time must not fold the
 // start-ups that were over long before.
 func TestStartingExcludesStartUpsFromBeforeAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

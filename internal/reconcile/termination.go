@@ -54,11 +54,11 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 // outlivesAgent reports whether the next agent needs an observation. The next agent can query the runtime about
 // containers that are still running, so an observation of a running container is not necessary.
 func outlivesAgent(o timeline.Observation) bool {
-	answer, ok := o.(timeline.RuntimeSeen)
-	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
+	response, ok := o.(timeline.RuntimeSeen)
+	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {
 		return !c.FinishedAt.IsZero()
 	}) ||
-		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
+		!slices.ContainsFunc(response.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
 // advanceTermination queries the runtime about a pod that is being deleted. The queries are more frequent while

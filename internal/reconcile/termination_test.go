@@ -41,11 +41,11 @@ func TestTerminationOfReadyPod(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		expect(t, d, "ask runtime-1 []")
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
-		answer := func(o timeline.RuntimeSeen) {
+		response := func(o timeline.RuntimeSeen) {
 			o.UID, o.AskedAt, o.ArrivedAt = "uid-1", time.Now(), time.Now()
 			observe(o)
 		}
-		answer(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}},
+		response(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}},
 			Containers: []timeline.ContainerRun{run}})
 		time.Sleep(5*time.Second + time.Millisecond)
 		synctest.Wait()
@@ -60,7 +60,8 @@ func TestTerminationOfReadyPod(t *testing.T) {
 			t.Errorf("settled %+v", d.settled)
 		}
 		run.FinishedAt, run.ExitCode = time.Now(), 143
-		answer(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s"}}, Containers: []timeline.ContainerRun{run}})
+		response(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s"}},
+			Containers: []timeline.ContainerRun{run}})
 		d.take()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -195,16 +196,16 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		pod.DeletionObserved = true
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
-		answer := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		response := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}}
-		for range 10 { // the runtime repeats its answer: the pod runs
-			answer.AskedAt, answer.ArrivedAt = time.Now(), time.Now()
-			observe(answer)
+		for range 10 { // the runtime repeats its response: the pod runs
+			response.AskedAt, response.ArrivedAt = time.Now(), time.Now()
+			observe(response)
 			time.Sleep(time.Second)
 		}
 		run.FinishedAt = time.Now()
-		answer.Containers, answer.AskedAt, answer.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
-		observe(answer)
+		response.Containers, response.AskedAt, response.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
+		observe(response)
 		stop()
 		if len(k.keptTerminations) != 3 || len(ended) > 0 {
 			t.Fatalf("saved %d observations, reported %v", len(k.keptTerminations), ended)

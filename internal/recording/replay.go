@@ -28,8 +28,8 @@ type node struct {
 func (n *node) observe(o timeline.Observation) {
 	n.clocks.Observe(o)
 	n.silences.Observe(o)
-	if answer, ok := o.(timeline.RuntimeSeen); ok {
-		n.pulls.ObserveRuntime(answer)
+	if response, ok := o.(timeline.RuntimeSeen); ok {
+		n.pulls.ObserveRuntime(response)
 	}
 	n.pressure.Observe(o)
 }

@@ -111,7 +111,7 @@ func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timel
 
 func TestReplayFollowsReconcile(t *testing.T) {
 	gone := timeline.PodGone{UID: "a", ArrivedAt: after(9), Live: true}
-	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
+	response := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
 	for name, test := range map[string]struct {
 		observations []timeline.Observation
 		want         []string // name, state and total of each pod; the estimated creation is 0.5 s after the timestamp
@@ -125,8 +125,8 @@ func TestReplayFollowsReconcile(t *testing.T) {
 			[]string{"a ready 2s"}},
 		"settled before its deletion": {[]timeline.Observation{seen("a", 2.5, ready(2)), gone},
 			[]string{"a ready 2s"}},
-		"deleted while starting":         {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
-		"an answer about an unknown pod": {[]timeline.Observation{answer, gone}, nil},
+		"deleted while starting":          {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
+		"a response about an unknown pod": {[]timeline.Observation{response, gone}, nil},
 		"the first observation of a pod is not live: reconstructed": {
 			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
 		},

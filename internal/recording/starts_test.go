@@ -114,10 +114,10 @@ func withStarts(observations []timeline.Observation) []timeline.Observation {
 		all = slices.Insert(all, i, timeline.Observation(seen))
 	}
 	for _, o := range observations {
-		answer, _ := o.(timeline.RuntimeSeen)
-		for _, r := range answer.Containers {
-			add(answer.UID, "Created", r, r.CreatedAt)
-			add(answer.UID, "Started", r, r.StartedAt)
+		response, _ := o.(timeline.RuntimeSeen)
+		for _, r := range response.Containers {
+			add(response.UID, "Created", r, r.CreatedAt)
+			add(response.UID, "Started", r, r.StartedAt)
 		}
 	}
 	return all

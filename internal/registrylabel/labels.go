@@ -14,7 +14,7 @@ const (
 	// create pods can invent host names, and each host has about 100 series.
 	Max = 6
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
-	// free for a registry without a confirmed pull, for example a registry that has never answered.
+	// free for a registry without a confirmed pull, for example a registry that has never responded.
 	maxConfirmed = Max - 1
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The names of registries
 	// without a confirmed pull come only from pods and Events. Each namespace can have at most one label for a registry

@@ -39,12 +39,13 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// Unanswered adds notes about the agents that are missing in the report. The argument "nodes" contains the known nodes
-// of the agents that did not answer. The argument "count" is the number of agents that did not answer, including agents
-// whose nodes are unknown. The argument "late" is the number of agents that the caller could not query in time.
-func (r *Report) Unanswered(nodes []string, count, late int) {
+// RequestFailed adds notes about the agents that are missing in the report. The argument "nodes" contains the known
+// nodes of the agents that did not respond. The argument "count" is the number of agents that did not respond,
+// including agents whose nodes are unknown. The argument "late" is the number of agents that the caller could not query
+// in time.
+func (r *Report) RequestFailed(nodes []string, count, late int) {
 	if count > 0 {
-		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid answer"
+		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid response"
 		if len(nodes) > 0 {
 			note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
 		}
@@ -59,7 +60,7 @@ func (r *Report) Unanswered(nodes []string, count, late int) {
 	}
 }
 
-// maxNamed is the maximum number of nodes in the note about agents that did not answer.
+// maxNamed is the maximum number of nodes in the note about agents that did not respond.
 const maxNamed = 20
 
 // Parts returns the sections with their headings.

@@ -204,13 +204,13 @@ func TestNoComparison(t *testing.T) {
 		"nothing": {nil, [5]string{"no start-ups in this time", "no node is slower than the other nodes",
 			noPulls, noPulls, "no start-ups in this time"}},
 		"one workload": {several(20, one), [5]string{"a single workload on a single node has nothing to compare with",
-			"only one agent answered, so there is no other node to compare with",
+			"only one agent responded, so there is no other node to compare with",
 			"too few other pulls with known bytes to compare with",
 			"a single image has no other images to compare with",
 			"a single workload has no other workloads to compare with"}},
 		"too few": {append(several(4, one), several(4, other)...), [5]string{
 			"too few successful start-ups for a comparison",
-			"only one agent answered, so there is no other node to compare with",
+			"only one agent responded, so there is no other node to compare with",
 			"too few other pulls with known bytes to compare with",
 			"too few pulls for a comparison",
 			"too few successful start-ups for a comparison"}},
@@ -281,8 +281,8 @@ func TestManyRows(t *testing.T) {
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "1 node has sums for only a part") {
 		t.Errorf("notes %q", r.Notes)
 	}
-	r.Unanswered([]string{"b", "c"}, 3, 2)
-	if got := strings.Join(r.Notes[1:], "\n"); got != "the report lacks 3 agents without a valid answer: b, c\n"+
+	r.RequestFailed([]string{"b", "c"}, 3, 2)
+	if got := strings.Join(r.Notes[1:], "\n"); got != "the report lacks 3 agents without a valid response: b, c\n"+
 		"the report lacks 2 agents that were not queried in time: set a longer --timeout" {
 		t.Errorf("notes %q", got)
 	}
@@ -293,7 +293,7 @@ func TestHTML(t *testing.T) {
 	const hostile = `<script>alert(1)</script>"'&\u202e`
 	r := reportOf(orders(), several(10, start{node: "a", owner: "fine", network: 1}),
 		several(9, start{node: "a", owner: hostile, network: 100}))
-	r.Unanswered([]string{hostile}, 1, 0)
+	r.RequestFailed([]string{hostile}, 1, 0)
 	text, err := HTML(r, func(text string) string { return strings.ReplaceAll(text, "\u202e", "") })
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestHTML(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "<h2>WORST WORKLOADS</h2>",
-		`<td class="number">891 s</td><td class="number">100.0</td>`, "only one agent answered"} {
+		`<td class="number">891 s</td><td class="number">100.0</td>`, "only one agent responded"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}

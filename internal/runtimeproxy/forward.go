@@ -76,7 +76,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	if err := send(runtime, &message); err != nil {
 		return err
 	}
-	return p.answer(client, runtime, method, call)
+	return p.response(client, runtime, method, call)
 }
 
 // check replaces a request with its allowed part.
@@ -112,9 +112,9 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// The method "answer" forwards the runtime's messages to the client. The method returns after the last message, or when
-// the runtime ends the call with an error.
-func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
+// The method "response" forwards the runtime's messages to the client. The method returns after the last message, or
+// when the runtime ends the call with an error.
+func (p *Proxy) response(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame
 		err := runtime.RecvMsg(&message)
@@ -125,7 +125,7 @@ func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, meth
 			return err
 		}
 		if first {
-			if err := call.Answer(message.data.Materialize); err != nil {
+			if err := call.Response(message.data.Materialize); err != nil {
 				message.data.Free()
 				return p.refused.refuse(method, err)
 			}

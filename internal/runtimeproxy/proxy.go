@@ -17,9 +17,9 @@ const (
 	// maxRequest is the maximum size of one request in bytes. The longest requests contain an image name or digest
 	// and have a few hundred bytes.
 	maxRequest = 64 << 10
-	// maxAnswer is the maximum size in bytes of one message of a response. The agent's own client has the same
+	// maxResponse is the maximum size in bytes of one message of a response. The agent's own client has the same
 	// limit.
-	maxAnswer = 16 << 20
+	maxResponse = 16 << 20
 	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four concurrent calls:
 	// two queries, a heartbeat, and a list of downloads.
 	maxCalls = 8
@@ -64,7 +64,7 @@ func Listen(config Config) (*Proxy, error) {
 	var err error
 	p.runtime, err = grpc.NewClient("unix://"+config.Runtime,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxResponse)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay:  50 * time.Millisecond,

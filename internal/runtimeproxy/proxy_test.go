@@ -117,13 +117,13 @@ func startRuntime(t testing.TB, path string) *critest.Runtime {
 	return runtime
 }
 
-// ask calls any method, and returns the messages of the answer.
+// ask calls any method, and returns the messages of the response.
 func ask(
 	ctx context.Context,
 	conn *grpc.ClientConn,
 	method string,
 	request proto.Message,
-) (answer [][]byte, err error) {
+) (response [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return askWithin(metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), conn, method, request)
@@ -134,7 +134,7 @@ func askWithin(
 	conn *grpc.ClientConn,
 	method string,
 	request proto.Message,
-) (answer [][]byte, err error) {
+) (response [][]byte, err error) {
 	data, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -152,16 +152,16 @@ func askWithin(
 	for {
 		var message frame
 		if err := stream.RecvMsg(&message); errors.Is(err, io.EOF) {
-			return answer, nil
+			return response, nil
 		} else if err != nil {
-			return answer, err
+			return response, err
 		}
-		answer = append(answer, message.data.MaterializeToBuffer(mem.NopBufferPool{}).ReadOnlyData())
+		response = append(response, message.data.MaterializeToBuffer(mem.NopBufferPool{}).ReadOnlyData())
 	}
 }
 
-// TestAnswersAreUnchanged sends every allowed request, once directly and once through the proxy.
-func TestAnswersAreUnchanged(t *testing.T) {
+// TestResponsesAreUnchanged sends every allowed request, once directly and once through the proxy.
+func TestResponsesAreUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
 	direct, through := connect(t, path), connect(t, serve(t, path).path)
@@ -170,7 +170,7 @@ func TestAnswersAreUnchanged(t *testing.T) {
 		want, err := ask(t.Context(), direct, method, request)
 		if err != nil || len(want) == 0 ||
 			method != "/containerd.services.content.v1.Content/ListStatuses" && len(want[0]) == 0 {
-			t.Fatalf("%s: the runtime itself answers with %d messages, %v", method, len(want), err)
+			t.Fatalf("%s: the runtime itself responds with %d messages, %v", method, len(want), err)
 		}
 		got, err := ask(t.Context(), through, method, request)
 		if err != nil || !sameMessages(t, method, got, want) {
@@ -179,7 +179,7 @@ func TestAnswersAreUnchanged(t *testing.T) {
 		parts = max(parts, len(want))
 	}
 	if parts < 3 {
-		t.Errorf("the longest answer has %d messages", parts)
+		t.Errorf("the longest response has %d messages", parts)
 	}
 }
 
@@ -190,7 +190,7 @@ func sameMessages(t *testing.T, method string, got, want [][]byte) bool {
 		return false
 	}
 	for i := range want {
-		a, b := answerOf(method), answerOf(method)
+		a, b := responseOf(method), responseOf(method)
 		if err := errors.Join(proto.Unmarshal(got[i], a), proto.Unmarshal(want[i], b)); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestSlowRuntime(t *testing.T) {
 	}
 }
 
-// TestManyClients runs 100 concurrent clients. All clients get answers, and the runtime receives only a few calls
+// TestManyClients runs 100 concurrent clients. All clients get responses, and the runtime receives only a few calls
 // at the same time.
 func TestManyClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")

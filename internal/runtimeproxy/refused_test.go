@@ -61,8 +61,8 @@ func methods() map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// answerOf returns an empty answer of a method.
-func answerOf(method string) proto.Message {
+// responseOf returns an empty response of a method.
+func responseOf(method string) proto.Message {
 	return dynamicpb.NewMessage(methods()[method].Output())
 }
 
@@ -138,14 +138,14 @@ func TestArgumentsAreRefused(t *testing.T) {
 		t.Errorf("the runtime received %v", calls)
 	}
 	layer := runtime.PutBlob(critest.Blob{Data: []byte("\x1f\x8b files of another tenant")})
-	answer, err := ask(
+	response, err := ask(
 		t.Context(),
 		conn,
 		"/containerd.services.content.v1.Content/Read",
 		&contentapi.ReadContentRequest{Digest: layer, Size: 4 << 20},
 	)
-	if status.Code(err) != codes.PermissionDenied || len(answer) != 0 {
-		t.Errorf("a layer: %q, %v", answer, err)
+	if status.Code(err) != codes.PermissionDenied || len(response) != 0 {
+		t.Errorf("a layer: %q, %v", response, err)
 	}
 }
 
@@ -211,11 +211,12 @@ func TestMessageLimits(t *testing.T) {
 	if calls := runtime.Calls(); len(calls) != 0 {
 		t.Errorf("the runtime received %v", calls)
 	}
-	for size, want := range map[int]codes.Code{maxAnswer - 1<<10: codes.OK, maxAnswer + 1: codes.ResourceExhausted} {
+	for size, want := range map[int]codes.Code{maxResponse - 1<<10: codes.OK,
+		maxResponse + 1: codes.ResourceExhausted} {
 		runtime.PutImage(critest.RequestedImage, 1, strings.Repeat("d", size))
 		method := "/runtime.v1.ImageService/ImageStatus"
 		if _, err := ask(t.Context(), conn, method, critest.Requests()[method]); status.Code(err) != want {
-			t.Errorf("an answer of %d bytes: %v, want %s", size, err, want)
+			t.Errorf("a response of %d bytes: %v, want %s", size, err, want)
 		}
 	}
 }

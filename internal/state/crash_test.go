@@ -141,7 +141,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {
 		parts.Go(func() { _ = run(ctx) })
 	}
-	parts.Go(n.answer)
+	parts.Go(n.response)
 	parts.Go(n.watchPods)
 	select {
 	case <-d.dead:

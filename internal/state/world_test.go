@@ -110,7 +110,7 @@ func (l life) object(now time.Time) timeline.Pod {
 	return pod
 }
 
-// runtime returns the container runtime's answer about the pod.
+// runtime returns the container runtime's response about the pod.
 func (l life) runtime(q timeline.RuntimeRequest, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
 	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
@@ -172,7 +172,7 @@ type node struct {
 	following sync.WaitGroup
 }
 
-// delay is the delay of the watches and of the runtime's answers.
+// delay is the delay of the watches and of the runtime's responses.
 const delay = 5 * time.Millisecond
 
 func (n *node) life(uid string) life {
@@ -189,8 +189,8 @@ func (n *node) RequestRuntime(q timeline.RuntimeRequest) { n.requests <- q }
 // PodStarting implements reconcile.Sources.
 func (n *node) PodStarting() {}
 
-// answer answers requests to the runtime.
-func (n *node) answer() {
+// response responds to requests to the runtime.
+func (n *node) response() {
 	for {
 		select {
 		case q := <-n.requests:

@@ -13,7 +13,7 @@ import (
 // Many goroutines call Access at the same time.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
-// Verdict is the answer of an Access function.
+// Verdict is the response of an Access function.
 type Verdict string
 
 // Values of Verdict.

@@ -64,20 +64,21 @@ func TestAccess(t *testing.T) {
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)
 		request.Header["Authorization"] = test.authorization
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, request)
-		if answer.Code != test.status {
-			t.Errorf("%q for %s: %d %s, want %d", test.authorization, test.path, answer.Code, answer.Body, test.status)
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, request)
+		if response.Code != test.status {
+			t.Errorf("%q for %s: %d %s, want %d", test.authorization, test.path, response.Code, response.Body,
+				test.status)
 			continue
 		}
-		if test.word != "" && decode[problem](t, answer).Error != test.word {
-			t.Errorf("%q for %s: %s, want %s", test.authorization, test.path, answer.Body, test.word)
+		if test.word != "" && decode[problem](t, response).Error != test.word {
+			t.Errorf("%q for %s: %s, want %s", test.authorization, test.path, response.Body, test.word)
 		}
-		challenge := answer.Header().Get("WWW-Authenticate")
+		challenge := response.Header().Get("WWW-Authenticate")
 		if strings.HasPrefix(challenge, "Bearer") != (test.status == http.StatusUnauthorized) {
 			t.Errorf("%q for %s: challenge %q", test.authorization, test.path, challenge)
 		}
-		if retry := answer.Header().Get("Retry-After"); (retry != "") != (test.word == "unavailable") {
+		if retry := response.Header().Get("Retry-After"); (retry != "") != (test.word == "unavailable") {
 			t.Errorf("%q for %s: retry after %q", test.authorization, test.path, retry)
 		}
 	}
@@ -111,18 +112,18 @@ func TestOpenPaths(t *testing.T) {
 		for authorization, want := range map[string]int{"": http.StatusUnauthorized, "Bearer x": http.StatusForbidden} {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 			request.Header.Set("Authorization", authorization)
-			answer := httptest.NewRecorder()
-			handler.ServeHTTP(answer, request)
-			if got := answer.Code == want; got == slices.Contains(open, path) {
-				t.Errorf("%s with %q: %d", path, authorization, answer.Code)
+			response := httptest.NewRecorder()
+			handler.ServeHTTP(response, request)
+			if got := response.Code == want; got == slices.Contains(open, path) {
+				t.Errorf("%s with %q: %d", path, authorization, response.Code)
 			}
 		}
 	}
 }
 
-// TestEveryAnswerHasTheHeaders checks the security headers of all responses, including refusals and responses of
+// TestEveryResponseHasTheHeaders checks the security headers of all responses, including refusals and responses of
 // promhttp.
-func TestEveryAnswerHasTheHeaders(t *testing.T) {
+func TestEveryResponseHasTheHeaders(t *testing.T) {
 	for _, path := range append(addresses(t), "/none") {
 		for _, method := range []string{http.MethodHead, http.MethodGet, http.MethodPost} {
 			if path == "/api/v1/stream" && method == http.MethodGet {

@@ -29,8 +29,8 @@ func ask[S any](
 	return taken, true
 }
 
-// answer writes a value as JSON.
-func (a readAPI) answer(w http.ResponseWriter, r *http.Request, value any) {
+// response writes a value as JSON.
+func (a readAPI) response(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := api.EncodeLine(value)
 	a.send(w, r, text, err)
 }
@@ -41,5 +41,5 @@ func (a readAPI) send(w http.ResponseWriter, r *http.Request, line []byte, err e
 		a.internalError(w, err)
 		return
 	}
-	answerJSON(w, r, append(line, '\n'))
+	responseJSON(w, r, append(line, '\n'))
 }

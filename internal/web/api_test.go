@@ -89,10 +89,10 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/stream?phase=x":                "must be one or more of scheduling",
 		"/api/v1/objects/pods?labelSelector=,":  "label selector, for example",
 	} {
-		answer := (&fake{}).ask(t, http.MethodGet, target)
-		got := decode[problem](t, answer)
-		if answer.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
-			t.Errorf("%s: %d %+v, want %q", target, answer.Code, got, want)
+		response := (&fake{}).ask(t, http.MethodGet, target)
+		got := decode[problem](t, response)
+		if response.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
+			t.Errorf("%s: %d %+v, want %q", target, response.Code, got, want)
 		}
 	}
 }
@@ -104,9 +104,9 @@ func TestConditional(t *testing.T) {
 		for i := 0; i < len(header); i += 2 {
 			request.Header.Set(header[i], header[i+1])
 		}
-		answer := httptest.NewRecorder()
-		handlerOf(f.config()).ServeHTTP(answer, request)
-		return answer
+		response := httptest.NewRecorder()
+		handlerOf(f.config()).ServeHTTP(response, request)
+		return response
 	}
 	plain := ask()
 	tag := plain.Header().Get("ETag")
@@ -127,14 +127,14 @@ func TestConditional(t *testing.T) {
 	for name, had := range map[string]string{
 		"the same": tag, "packed": packedTag, "weak": "W/" + tag, "one of some": `"x", ` + tag, "any": "*",
 	} {
-		answer := ask("If-None-Match", had, "Accept-Encoding", "gzip")
-		if answer.Code != http.StatusNotModified || answer.Body.Len() > 0 || answer.Header().Get("ETag") == "" {
-			t.Errorf("%s: %d, %v", name, answer.Code, answer.Header())
+		response := ask("If-None-Match", had, "Accept-Encoding", "gzip")
+		if response.Code != http.StatusNotModified || response.Body.Len() > 0 || response.Header().Get("ETag") == "" {
+			t.Errorf("%s: %d, %v", name, response.Code, response.Header())
 		}
 	}
 	f.timelines = startUps(0, 4)
-	if answer := ask("If-None-Match", tag); answer.Code != http.StatusOK || answer.Header().Get("ETag") == tag {
-		t.Errorf("after a change: %d, %v", answer.Code, answer.Header())
+	if response := ask("If-None-Match", tag); response.Code != http.StatusOK || response.Header().Get("ETag") == tag {
+		t.Errorf("after a change: %d, %v", response.Code, response.Header())
 	}
 }
 
@@ -145,15 +145,15 @@ func TestHead(t *testing.T) {
 	defer client.CloseIdleConnections()
 	for _, path := range []string{"/api/v1/pods", "/api/v1/node", "/api/v1/stream", "/api/v1/openapi.json"} {
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+path, nil)
-		answer, err := client.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK || err != nil || len(body) > 0 ||
-			answer.Header.Get("Content-Type") == "" {
-			t.Errorf("%s: %d %v", path, answer.StatusCode, answer.Header)
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK || err != nil || len(body) > 0 ||
+			response.Header.Get("Content-Type") == "" {
+			t.Errorf("%s: %d %v", path, response.StatusCode, response.Header)
 		}
 	}
 }
@@ -199,16 +199,16 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
 		t.Errorf("%+v", got)
 	}
-	answer := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
-	if got := decode[api.PullList](t, answer); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
+	response := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
+	if got := decode[api.PullList](t, response); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
 		t.Errorf("%+v", got)
 	}
 	if got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||
 		got.Recent[0].UID != "f" {
 		t.Errorf("%+v", got)
 	}
-	answer = f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)
-	if got := decode[api.PullList](t, answer); len(got.Recent) != 2 {
+	response = f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)
+	if got := decode[api.PullList](t, response); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
 	registries := decode[api.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items

@@ -179,18 +179,18 @@ func (l *fairListener) remove(c *counted) {
 type activity int
 
 const (
-	waiting   activity = iota // the client has not sent its first request completely
-	idle                      // the connection is between two requests
-	answering                 // the server answers a request
-	streaming                 // the server sends an event stream
+	waiting    activity = iota // the client has not sent its first request completely
+	idle                       // the connection is between two requests
+	responding                 // the server responds to a request
+	streaming                  // the server sends an event stream
 )
 
 const (
 	// waitingYoung is the time in which a client should send its first request. A connection that has waited longer
 	// than waitingYoung for its first request is less useful than an idle connection.
 	waitingYoung = time.Second
-	// answeringYoung is the time within which most responses end, even on a slow network.
-	answeringYoung = 2 * time.Second
+	// respondingYoung is the time within which most responses end, even on a slow network.
+	respondingYoung = 2 * time.Second
 )
 
 // counted is a connection that releases its slot when the connection is closed.
@@ -213,13 +213,13 @@ func (c *counted) rank(now time.Time) int {
 		return 0
 	case c.activity == idle:
 		return 1
-	case c.activity == answering && age >= answeringYoung:
+	case c.activity == responding && age >= respondingYoung:
 		return 2
 	case c.activity == waiting && !c.reads:
 		return 3
-	case c.activity == answering && !c.reads:
+	case c.activity == responding && !c.reads:
 		return 4
-	case c.activity == waiting, c.activity == answering:
+	case c.activity == waiting, c.activity == responding:
 		return 5
 	}
 	return 6
@@ -244,7 +244,7 @@ func followActivity(server *http.Server) {
 		switch {
 		case c == nil:
 		case state == http.StateActive:
-			c.become(answering)
+			c.become(responding)
 		case state == http.StateIdle:
 			c.become(idle)
 		}

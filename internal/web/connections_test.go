@@ -62,10 +62,10 @@ func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 		"no request yet, among idle ones": {idle, waiting, waitingYoung},
 		"idle, among new ones":            {waiting, idle, 0},
 		"idle for longest":                {idle, idle, time.Second},
-		"not reading, among new ones":     {waiting, answering, answeringYoung},
-		"new, among ones being answered":  {answering, waiting, 0},
-		"being answered for longest":      {answering, answering, time.Second},
-		"being answered, among streams":   {streaming, answering, 0},
+		"not reading, among new ones":     {waiting, responding, respondingYoung},
+		"new, among ones being served":    {responding, waiting, 0},
+		"being served for longest":        {responding, responding, time.Second},
+		"being served, among streams":     {streaming, responding, 0},
 		"the longest stream":              {streaming, streaming, time.Hour},
 	} {
 		now := time.Unix(1e9, 0)

@@ -57,15 +57,15 @@ func TestObservationsAreServedOverLoopbackOnly(t *testing.T) {
 			request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey,
 				address(test.local)))
 		}
-		answer := httptest.NewRecorder()
-		handlerOf(config).ServeHTTP(answer, request)
-		if answer.Code != test.status || (answer.Body.String() == kept) != (test.status == http.StatusOK) {
-			t.Errorf("%+v: %d %s", test, answer.Code, answer.Body)
+		response := httptest.NewRecorder()
+		handlerOf(config).ServeHTTP(response, request)
+		if response.Code != test.status || (response.Body.String() == kept) != (test.status == http.StatusOK) {
+			t.Errorf("%+v: %d %s", test, response.Code, response.Body)
 		}
 		if test.status != http.StatusForbidden {
 			continue
 		}
-		reason := decode[problem](t, answer).Reason
+		reason := decode[problem](t, response).Reason
 		if !strings.Contains(reason, "port-forward") && !strings.Contains(reason, "localhost") {
 			t.Errorf("%q has no remedy", reason)
 		}
@@ -85,10 +85,10 @@ func TestObservationsDisabled(t *testing.T) {
 		address("127.0.0.1:1")),
 		http.MethodGet, "/debug/observations", nil)
 	request.RemoteAddr, request.Host = "127.0.0.1:2", "localhost"
-	answer := httptest.NewRecorder()
-	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
-	if answer.Code != http.StatusNotFound ||
-		!strings.Contains(decode[problem](t, answer).Reason, "--debug-observations") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+	response := httptest.NewRecorder()
+	handlerOf((&fake{}).config()).ServeHTTP(response, request)
+	if response.Code != http.StatusNotFound ||
+		!strings.Contains(decode[problem](t, response).Reason, "--debug-observations") {
+		t.Errorf("%d %s", response.Code, response.Body)
 	}
 }

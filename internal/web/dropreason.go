@@ -12,8 +12,8 @@ const (
 	droppedConnection dropped = "connection_share"   // the client already has its share of connections
 	droppedFull       dropped = "connection_full"    // all slots are taken, and no connection can yield
 	droppedYielded    dropped = "connection_yielded" // the connection yielded to a client with fewer connections
-	droppedAnswer     dropped = "answer_not_read"    // memory is short, because clients do not read their responses
-	droppedLarge      dropped = "answer_too_large"   // the response exceeds maxAnswer
+	droppedResponse   dropped = "response_not_read"  // memory is short, because clients do not read their responses
+	droppedLarge      dropped = "response_too_large" // the response exceeds maxResponse
 	droppedHost       dropped = "host"               // the request names an unknown host
 	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request
 )
@@ -30,7 +30,7 @@ func newCounters(registerer prometheus.Registerer) counters {
 			"or its clients, by reason.",
 	}, []string{"reason"})}
 	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded,
-		droppedAnswer, droppedLarge,
+		droppedResponse, droppedLarge,
 		droppedHost, droppedCrossSite} {
 		c.ended.WithLabelValues(string(reason))
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRequestFlood expects status 429 above the rate limit of one client. The server still answers other clients
+// TestRequestFlood expects status 429 above the rate limit of one client. The server still responds other clients
 // and probes.
 func TestRequestFlood(t *testing.T) {
 	address := running(t, (&fake{}).config())
@@ -28,7 +28,7 @@ func TestRequestFlood(t *testing.T) {
 	counts := flood(t, "127.0.0.2", address, asked, "GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	most := clientBurst + int(time.Since(began).Seconds()*clientRate) + 1
 	if counts[200] < clientBurst || counts[200] > most || counts[200]+counts[429] != asked {
-		t.Errorf("answers %v, want %d to %d successes, otherwise 429", counts, clientBurst, most)
+		t.Errorf("responses %v, want %d to %d successes, otherwise 429", counts, clientBurst, most)
 	}
 	alive(t, "127.0.0.2", address)
 	others := flood(t, "127.0.0.3", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -40,7 +40,7 @@ func TestRequestFlood(t *testing.T) {
 	}
 }
 
-// flood sends many requests over one connection and counts the answers by status.
+// flood sends many requests over one connection and counts the responses by status.
 func flood(t *testing.T, client, server string, times int, request string) map[int]int {
 	t.Helper()
 	conn := from(t, client, server)
@@ -81,7 +81,7 @@ func TestTokenFlood(t *testing.T) {
 		"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 	if counts[401] < clientBurst || counts[429] == 0 || counts[401]+counts[429] != 2*clientBurst ||
 		asked.Load() != int64(counts[401]) {
-		t.Errorf("answers %v, but %d tokens were reviewed", counts, asked.Load())
+		t.Errorf("responses %v, but %d tokens were reviewed", counts, asked.Load())
 	}
 	if grown := heap() - before; grown > 4<<20 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
@@ -99,12 +99,12 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 	}
 	address := running(t, config)
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-	answers := make(chan string, snapshotsAtOnce+1)
+	responses := make(chan string, snapshotsAtOnce+1)
 	for range snapshotsAtOnce {
 		conn := from(t, "127.0.0.1", address)
 		go func() {
 			status, _, err := say(t, conn, request)
-			answers <- fmt.Sprint(status, err)
+			responses <- fmt.Sprint(status, err)
 		}()
 	}
 	for range snapshotsAtOnce {
@@ -118,18 +118,18 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 	waits := from(t, "127.0.0.1", address) // the server accepts this request because another request ends in time
 	go func() {
 		status, _, err := say(t, waits, request)
-		answers <- fmt.Sprint(status, err)
+		responses <- fmt.Sprint(status, err)
 	}()
 	time.Sleep(snapshotPatience / 2)
 	close(release)
 	for range snapshotsAtOnce + 1 {
-		if got := <-answers; got != "200 <nil>" {
+		if got := <-responses; got != "200 <nil>" {
 			t.Errorf("a request that waited got %s", got)
 		}
 	}
 }
 
-// In TestStreamsLeaveRoomForRequests, clients open as many streams as possible. The server still answers requests
+// In TestStreamsLeaveRoomForRequests, clients open as many streams as possible. The server still responds to requests
 // of these clients and of other clients.
 func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	c := livetest.New()

@@ -66,7 +66,7 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 	return response.StatusCode, string(content), err
 }
 
-// alive checks that the server answers a probe within a second, the kubelet's default timeout.
+// alive checks that the server responds to a probe within a second, the kubelet's default timeout.
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()

@@ -37,12 +37,12 @@ const maxClients = 1024
 
 // The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.
 type limits struct {
-	server  *rate.Limiter
-	clients *peer.Latest[*pace]
-	shares  *shares
-	slots   slots
-	answers *answers
-	dropped counters
+	server    *rate.Limiter
+	clients   *peer.Latest[*pace]
+	shares    *shares
+	slots     slots
+	responses *responses
+	dropped   counters
 }
 
 // pace limits the request rate of one client. The field "calm" has the guaranteed rate, and the field "most" has the
@@ -56,7 +56,7 @@ func newLimits(dropped counters) *limits {
 			return &pace{rate.NewLimiter(calmRate, calmBurst), rate.NewLimiter(clientRate, clientBurst)}
 		}),
 		shares: newShares(requestsOfOne), slots: newSlots(requestsAtOnce),
-		answers: newAnswers(dropped), dropped: dropped,
+		responses: newResponses(dropped), dropped: dropped,
 	}
 }
 
@@ -71,9 +71,9 @@ func (l *limits) hold(next http.Handler) http.Handler {
 				"too many requests: send fewer requests per second")
 			return
 		}
-		made := &reply{ResponseWriter: w, answers: l.answers, client: client}
-		defer l.answers.leave(made)
-		l.answer(made, r, next)
+		made := &bufferedResponse{ResponseWriter: w, responses: l.responses, client: client}
+		defer l.responses.leave(made)
+		l.response(made, r, next)
 		made.deliver()
 	})
 }
@@ -83,8 +83,8 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// The method "answer" takes a slot for the request, and creates the response with the handler "next".
-func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// The method "response" takes a slot for the request, and creates the response with the handler "next".
+func (l *limits) response(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {
 		l.dropped.count(droppedBusy)
@@ -112,10 +112,10 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
 		var kept chan struct{} // a send to a nil channel blocks forever
-		if l.answers.isReader(client) {
+		if l.responses.isReader(client) {
 			kept = slots.kept
 		}
-		left := enter(r.Context(), slots.all, kept, l.answers.maxWait(client, patience))
+		left := enter(r.Context(), slots.all, kept, l.responses.maxWait(client, patience))
 		if left == nil {
 			l.dropped.count(droppedBusy)
 			writeBusy(w)

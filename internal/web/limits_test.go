@@ -16,11 +16,11 @@ import (
 // askedFrom sends a request from a client address.
 func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
 	t.Helper()
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 	request.RemoteAddr = client
-	handler.ServeHTTP(answer, request)
-	return answer.Code
+	handler.ServeHTTP(response, request)
+	return response.Code
 }
 
 // TestDocumentedLimits checks limits in docs/security.md that a test cannot reach in a short time.
@@ -28,7 +28,7 @@ func TestDocumentedLimits(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
 		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
-		"an answer":          {server.WriteTimeout, 30 * time.Second},
+		"a response":         {server.WriteTimeout, 30 * time.Second},
 		"an idle connection": {server.IdleTimeout, 2 * time.Minute},
 	} {
 		if limit.got != limit.want {
@@ -41,7 +41,7 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 }
 
-// No client exceeds its own rate, but all clients together exceed the total rate. The server answers a client that
+// No client exceeds its own rate, but all clients together exceed the total rate. The server responds to a client that
 // retries once.
 func TestRequestFloodOfManyClients(t *testing.T) {
 	handler := newLimits(newCounters(nil)).hold(http.NotFoundHandler())
@@ -56,7 +56,7 @@ func TestRequestFloodOfManyClients(t *testing.T) {
 	most := least + int(time.Since(began).Seconds()*(serverRate+clients*calmRate)) + 1
 	if counts[http.StatusNotFound] < least || counts[http.StatusNotFound] > most ||
 		counts[http.StatusNotFound]+counts[http.StatusTooManyRequests] != clients*each {
-		t.Errorf("answers %v, want %d to %d successes, otherwise 429", counts, least, most)
+		t.Errorf("responses %v, want %d to %d successes, otherwise 429", counts, least, most)
 	}
 	if code := askedFrom(t, handler, "10.9.9.9:999", "/"); code != http.StatusNotFound {
 		t.Errorf("a scraper got %d after the flood", code)

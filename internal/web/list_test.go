@@ -123,8 +123,8 @@ func TestDeletedPod(t *testing.T) {
 	if got := f.ask(t, http.MethodGet, path).Body.String(); got != string(line)+"\n" {
 		t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
-	if answer := f.ask(t, http.MethodGet, path+"?uid=other"); answer.Code != http.StatusNotFound {
-		t.Errorf("another UID: %d", answer.Code)
+	if response := f.ask(t, http.MethodGet, path+"?uid=other"); response.Code != http.StatusNotFound {
+		t.Errorf("another UID: %d", response.Code)
 	}
 	trace := f.ask(t, http.MethodGet, path+"/trace")
 	line, err = api.EncodeLine(traceevent.New(want))
@@ -160,11 +160,11 @@ func BenchmarkList(b *testing.B) {
 			for b.Loop() {
 				request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/v1/pods?limit=500", nil)
 				request.Header.Set("Accept-Encoding", encoding)
-				answer := httptest.NewRecorder()
-				handler.ServeHTTP(answer, request)
-				bytes = answer.Body.Len()
+				response := httptest.NewRecorder()
+				handler.ServeHTTP(response, request)
+				bytes = response.Body.Len()
 			}
-			b.ReportMetric(float64(bytes), "bytes/answer")
+			b.ReportMetric(float64(bytes), "bytes/response")
 		})
 	}
 }

@@ -18,8 +18,8 @@ func routeListed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// middleware returns the handler that receives every request first. The handler answers probes without
-// authentication, because the kubelet sends no credentials. The handler answers probes even if all limits are
+// middleware returns the handler that receives every request first. The handler responds to probes without
+// authentication, because the kubelet sends no credentials. The handler responds to probes even if all limits are
 // reached.
 func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))

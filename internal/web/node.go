@@ -37,7 +37,7 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 			record.Pulls.Pulling++
 		}
 	}
-	a.answer(w, r, record)
+	a.response(w, r, record)
 }
 
 func (a readAPI) nodeStartUp(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func (a readAPI) nodeStartUp(w http.ResponseWriter, r *http.Request) {
 			"the agent cannot read the boot time of the machine: see the part node_startup in /api/v1/evidence")
 		return
 	}
-	a.answer(w, r, record)
+	a.response(w, r, record)
 }
 
 func (a readAPI) history() api.HistoryRecord {
@@ -95,5 +95,5 @@ func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
 	for _, e := range a.gone(timelines) {
 		record.Add(e.Quality, e.Total)
 	}
-	a.answer(w, r, record)
+	a.response(w, r, record)
 }

@@ -32,22 +32,23 @@ func TestEvidence(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/objects/pods"); answer.Code != http.StatusNotFound ||
-		!strings.Contains(decode[problem](t, answer).Reason, "--serve-objects=on") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+	if response := (&fake{}).ask(t, http.MethodGet, "/api/v1/objects/pods"); response.Code != http.StatusNotFound ||
+		!strings.Contains(decode[problem](t, response).Reason, "--serve-objects=on") {
+		t.Errorf("%d %s", response.Code, response.Body)
 	}
 	f := &fake{objects: func(w io.Writer, want func(namespace, name, labels string) bool) error {
 		_, err := fmt.Fprintf(w, "[%t,%t,%t]", want("a", "x", "app=web"), want("b", "x", "app=web"),
 			want("a", "x", "app=db"))
 		return err
 	}}
-	answer := f.ask(t, http.MethodGet, "/api/v1/objects/pods?namespace=a&labelSelector=app=web")
-	if got := decode[[]bool](t, answer); fmt.Sprint(got) != "[true false false]" || answer.Header().Get("ETag") != "" {
+	response := f.ask(t, http.MethodGet, "/api/v1/objects/pods?namespace=a&labelSelector=app=web")
+	if got := decode[[]bool](t, response); fmt.Sprint(got) != "[true false false]" ||
+		response.Header().Get("ETag") != "" {
 		t.Errorf("%v", got)
 	}
 }
 
-// A truncated answer must not look complete.
+// A truncated response must not look complete.
 func TestTruncatedObjects(t *testing.T) {
 	f := &fake{objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
 		_, _ = io.WriteString(w, `{"items":[`)

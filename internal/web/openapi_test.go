@@ -62,7 +62,7 @@ func TestOpenAPIListsEveryPath(t *testing.T) {
 	document := readOpenAPI(t)
 	served := map[string]bool{}
 	for _, pattern := range patterns(t) {
-		if pattern != "/" { // the answer for unknown paths
+		if pattern != "/" { // the response for unknown paths
 			served[strings.TrimSuffix(pattern, "{$}")] = true
 		}
 	}
@@ -133,12 +133,13 @@ func TestOpenAPIListsEveryParameter(t *testing.T) {
 			}
 		}
 		slices.Sort(named)
-		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
-			"?no-such-parameter=1")
-		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
+		response := (&fake{}).ask(t, http.MethodGet,
+			strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
+				"?no-such-parameter=1")
+		if response.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
 			continue // handlers of documents ignore parameters
 		}
-		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "must be one of ")
+		_, list, _ := strings.Cut(decode[problem](t, response).Reason, "must be one of ")
 		if list != strings.Join(named, ", ") {
 			t.Errorf("%s accepts %q, the document lists %q", path, list, named)
 		}
@@ -192,9 +193,9 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 	}
 }
 
-// TestAnswersMatchOpenAPI sends valid and invalid requests for every path, with and without data. It validates the
+// TestResponsesMatchOpenAPI sends valid and invalid requests for every path, with and without data. It validates the
 // responses against the document.
-func TestAnswersMatchOpenAPI(t *testing.T) {
+func TestResponsesMatchOpenAPI(t *testing.T) {
 	pulling := startuptest.Changed(startuptest.New(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
 		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example",
@@ -234,26 +235,26 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 		statuses[path] = map[int]bool{}
 		for _, f := range []*fake{full, {}, {err: io.ErrClosedPipe, timelines: full.timelines}, unreadable} {
 			for _, query := range []string{"", "?no-such-parameter=1"} {
-				answer := f.ask(t, http.MethodGet, names.Replace(path)+query)
-				statuses[path][answer.Code] = true
-				place := []string{"paths", path, "get", "responses", strconv.Itoa(answer.Code), "content",
+				response := f.ask(t, http.MethodGet, names.Replace(path)+query)
+				statuses[path][response.Code] = true
+				place := []string{"paths", path, "get", "responses", strconv.Itoa(response.Code), "content",
 					"application/json", "schema"}
-				if answer.Code != http.StatusOK {
+				if response.Code != http.StatusOK {
 					place = []string{"components", "schemas", "Problem"}
-					if _, ok := readOpenAPI(t).Paths[path].Get.Responses[strconv.Itoa(answer.Code)]; !ok {
-						t.Errorf("%s answered %d, which is not in the document", path, answer.Code)
+					if _, ok := readOpenAPI(t).Paths[path].Get.Responses[strconv.Itoa(response.Code)]; !ok {
+						t.Errorf("%s responded %d, which is not in the document", path, response.Code)
 					}
 				}
-				check(t, schemaOf(t, place...), path+query, answer.Body.Bytes())
+				check(t, schemaOf(t, place...), path+query, response.Body.Bytes())
 			}
 		}
 		if !statuses[path][http.StatusOK] {
-			t.Errorf("%s: no answer", path)
+			t.Errorf("%s: no response", path)
 		}
 		other := full.ask(t, http.MethodPost, names.Replace(path))
 		_, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]
 		if !ok || other.Code != http.StatusMethodNotAllowed {
-			t.Errorf("%s answers other methods with %d, and the document lacks other errors: %t", path,
+			t.Errorf("%s responds to other methods with %d, and the document lacks other errors: %t", path,
 				other.Code, !ok)
 		}
 		check(t, schemaOf(t, "components", "schemas", "Problem"), "POST "+path, other.Body.Bytes())
@@ -261,7 +262,7 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 }
 
 // The schemas must refuse invalid responses. A schema that accepts everything would make the other tests useless.
-func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
+func TestOpenAPIRefusesInvalidResponses(t *testing.T) {
 	for name, text := range map[string]string{
 		"PodList":  `{"items":[{}]}`,
 		"Node":     `{"node":"x"}`,

@@ -20,7 +20,7 @@ type asking struct {
 	header map[string]string
 }
 
-func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
+func (a asking) response(t *testing.T, config Config) *httptest.ResponseRecorder {
 	t.Helper()
 	local := "127.0.0.1:9717"
 	if a.remote != "" {
@@ -34,9 +34,9 @@ func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
 	for name, value := range a.header {
 		request.Header.Set(name, value)
 	}
-	answer := httptest.NewRecorder()
-	handlerOf(config).ServeHTTP(answer, request)
-	return answer
+	response := httptest.NewRecorder()
+	handlerOf(config).ServeHTTP(response, request)
+	return response
 }
 
 // A browser sends the host name of another site if this name resolves to the address of a forwarded port (DNS
@@ -57,17 +57,17 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 			continue // the response of the stream never ends, and profiles are slow
 		}
 		for host, want := range refused {
-			answer := asking{path: path, host: host}.answer(t, config)
-			got := answer.Code == http.StatusForbidden && strings.Contains(answer.Body.String(), "--web-hosts")
+			response := asking{path: path, host: host}.response(t, config)
+			got := response.Code == http.StatusForbidden && strings.Contains(response.Body.String(), "--web-hosts")
 			if got != want {
-				t.Errorf("%s as %q: %d %.100s", path, host, answer.Code, answer.Body)
+				t.Errorf("%s as %q: %d %.100s", path, host, response.Code, response.Body)
 			}
 		}
 		// Clients from elsewhere can use any host name that resolves to the pod, for example the name of a Service
 		// or of the API server.
 		elsewhere := asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}
-		if answer := elsewhere.answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
-			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
+		if response := elsewhere.response(t, config); strings.Contains(response.Body.String(), "--web-hosts") {
+			t.Errorf("%s from elsewhere: %d %s", path, response.Code, response.Body)
 		}
 	}
 }
@@ -96,9 +96,9 @@ func TestForeignOriginsAreRefused(t *testing.T) {
 	} {
 		header := map[string]string{"Accept": "text/html", "Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode,
 			"Sec-Fetch-Dest": test.target}
-		answer := asking{path: test.path, host: "localhost:9717", header: header}.answer(t, (&fake{}).config())
-		if (answer.Code == http.StatusForbidden) != test.refused {
-			t.Errorf("%+v: %d %s", test, answer.Code, answer.Body)
+		response := asking{path: test.path, host: "localhost:9717", header: header}.response(t, (&fake{}).config())
+		if (response.Code == http.StatusForbidden) != test.refused {
+			t.Errorf("%+v: %d %s", test, response.Code, response.Body)
 		}
 	}
 }
@@ -123,23 +123,23 @@ func TestPodNamesAreServedOverLoopbackOnly(t *testing.T) {
 			{path: path, host: "localhost"}, {path: path, host: "10.0.0.8:9717", remote: "10.0.0.7:4000"},
 			{path: path, host: "localhost", header: forwarded},
 		} {
-			answer := ask.answer(t, config)
-			if (answer.Code != http.StatusForbidden) != want[i] {
-				t.Errorf("%+v: %d %.100s", ask, answer.Code, answer.Body)
+			response := ask.response(t, config)
+			if (response.Code != http.StatusForbidden) != want[i] {
+				t.Errorf("%+v: %d %.100s", ask, response.Code, response.Body)
 			}
-			if answer.Code == http.StatusForbidden && decode[problem](t, answer).Error != "not_local" {
-				t.Errorf("%+v: %s", ask, answer.Body)
+			if response.Code == http.StatusForbidden && decode[problem](t, response).Error != "not_local" {
+				t.Errorf("%+v: %s", ask, response.Body)
 			}
 		}
 	}
 	page := asking{path: "/", host: "10.0.0.8:9717", remote: "10.0.0.7:4000",
 		header: map[string]string{"Accept": "text/html"}}
-	if answer := page.answer(t, config); answer.Code != http.StatusForbidden {
-		t.Errorf("the page: %d", answer.Code)
+	if response := page.response(t, config); response.Code != http.StatusForbidden {
+		t.Errorf("the page: %d", response.Code)
 	}
 	stream := asking{path: "/api/v1/stream", host: "10.0.0.8:9717", remote: "10.0.0.7:4000"}
-	if answer := stream.answer(t, config); answer.Code != http.StatusForbidden {
-		t.Errorf("the stream: %d", answer.Code)
+	if response := stream.response(t, config); response.Code != http.StatusForbidden {
+		t.Errorf("the stream: %d", response.Code)
 	}
 }
 
@@ -149,8 +149,9 @@ func TestReadinessDetailsNeedPermission(t *testing.T) {
 		{Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
 	config := f.config()
 	config.LocalOnly = true
-	here := asking{path: "/readyz?verbose", host: "localhost"}.answer(t, config).Body.String()
-	there := asking{path: "/readyz?verbose", host: "10.0.0.8", remote: "10.0.0.7:4000"}.answer(t, config).Body.String()
+	here := asking{path: "/readyz?verbose", host: "localhost"}.response(t, config).Body.String()
+	there := asking{path: "/readyz?verbose", host: "10.0.0.8", remote: "10.0.0.7:4000"}.
+		response(t, config).Body.String()
 	if !strings.Contains(here, "shop/web-0") || strings.Contains(there, "shop/web-0") ||
 		!strings.Contains(there, "[-]annotations down") {
 		t.Errorf("here:\n%s\nthere:\n%s", here, there)

@@ -22,9 +22,9 @@ func shownTo(t *testing.T, handler http.Handler, path string, headers ...string)
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	return answer
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, request)
+	return response
 }
 
 var asked = regexp.MustCompile(`"(page/[^"]+)"`)
@@ -44,11 +44,11 @@ func TestPageAndItsFiles(t *testing.T) {
 		t.Fatalf("the page requests %v", files)
 	}
 	for _, file := range files {
-		answer := shownTo(t, handler, "/"+file[1], "Accept", "*/*")
-		if answer.Code != http.StatusOK ||
-			answer.Header().Get("Cache-Control") != "private, max-age=31536000, immutable" ||
-			answer.Header().Get("X-Content-Type-Options") != "nosniff" || answer.Body.Len() == 0 {
-			t.Errorf("%s: %d %v", file[1], answer.Code, answer.Header())
+		response := shownTo(t, handler, "/"+file[1], "Accept", "*/*")
+		if response.Code != http.StatusOK ||
+			response.Header().Get("Cache-Control") != "private, max-age=31536000, immutable" ||
+			response.Header().Get("X-Content-Type-Options") != "nosniff" || response.Body.Len() == 0 {
+			t.Errorf("%s: %d %v", file[1], response.Code, response.Header())
 		}
 	}
 	packed := shownTo(t, handler, "/"+files[len(files)-1][1], "Accept-Encoding", "gzip")
@@ -63,19 +63,19 @@ func TestPageAndItsFiles(t *testing.T) {
 	for _, path := range []string{"/page/0000000000000000/main.js", "/page/x",
 		strings.Replace("/"+files[0][1], "icon.svg", "index.html", 1),
 		strings.Replace("/"+files[0][1], "icon.svg", "..%2fpage.go", 1)} {
-		if answer := shownTo(t, handler, path); answer.Code != http.StatusNotFound ||
-			decode[problem](t, answer).Error != "not_found" || answer.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: %d %v", path, answer.Code, answer.Header())
+		if response := shownTo(t, handler, path); response.Code != http.StatusNotFound ||
+			decode[problem](t, response).Error != "not_found" || response.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %v", path, response.Code, response.Header())
 		}
 	}
 }
 
 func TestPathListForClientsWithoutHTML(t *testing.T) {
 	for _, accept := range []string{"", "*/*", "application/json"} {
-		answer := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
-		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") ||
-			answer.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
-			t.Errorf("%q: %d %s", accept, answer.Code, answer.Body)
+		response := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
+		if response.Code != http.StatusOK || !strings.Contains(response.Body.String(), "/api/v1/stream") ||
+			response.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%q: %d %s", accept, response.Code, response.Body)
 		}
 	}
 }
@@ -93,11 +93,12 @@ func TestPageNeedsAPIPermission(t *testing.T) {
 	handler := handlerOf(config)
 	for token, want := range map[string]int{"": http.StatusUnauthorized, "Bearer reads": http.StatusOK,
 		"Bearer other": http.StatusForbidden} {
-		if answer := shownTo(t, handler, "/", "Authorization", token); answer.Code != want {
-			t.Errorf("%q: %d, want %d", token, answer.Code, want)
+		if response := shownTo(t, handler, "/", "Authorization", token); response.Code != want {
+			t.Errorf("%q: %d, want %d", token, response.Code, want)
 		}
-		if answer := shownTo(t, handler, "/", "Authorization", token, "Accept", "*/*"); answer.Code != http.StatusOK {
-			t.Errorf("%q: the list of paths got %d", token, answer.Code)
+		if response := shownTo(t, handler, "/", "Authorization", token, "Accept", "*/*"); response.Code !=
+			http.StatusOK {
+			t.Errorf("%q: the list of paths got %d", token, response.Code)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 		a.internalError(w, err)
 		return
 	}
-	answerJSON(w, r, listed.text(remaining))
+	responseJSON(w, r, listed.text(remaining))
 }
 
 // podPage holds the beginning of a response with encoded items, and the position of the last item.

@@ -19,9 +19,9 @@ func askLocally(ctx context.Context, handler http.Handler, path string) *httptes
 	request := httptest.NewRequestWithContext(context.WithValue(ctx, http.LocalAddrContextKey, address("127.0.0.1:1")),
 		http.MethodGet, path, nil)
 	request.RemoteAddr, request.Host = "127.0.0.1:2", "localhost"
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	return answer
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, request)
+	return response
 }
 
 func profiling() http.Handler {
@@ -33,17 +33,17 @@ func profiling() http.Handler {
 func TestProfiles(t *testing.T) {
 	handler := profiling()
 	for _, path := range []string{"heap", "allocs", "goroutine", "profile?seconds=1"} {
-		answer := askLocally(t.Context(), handler, "/debug/pprof/"+path)
-		text, err := unpacked(answer.Body.Bytes())
-		if answer.Code != http.StatusOK || err != nil || !strings.Contains(text, "/internal/web") &&
+		response := askLocally(t.Context(), handler, "/debug/pprof/"+path)
+		text, err := unpacked(response.Body.Bytes())
+		if response.Code != http.StatusOK || err != nil || !strings.Contains(text, "/internal/web") &&
 			!strings.HasPrefix(path, "profile") {
-			t.Errorf("%s: %d, %d bytes, %v", path, answer.Code, answer.Body.Len(), err)
+			t.Errorf("%s: %d, %d bytes, %v", path, response.Code, response.Body.Len(), err)
 		}
 	}
 	for path, want := range map[string]int{"cmdline": 404, "symbol": 404, "mutex": 404, "trace": 404,
 		"profile?seconds=0": 400, "profile?seconds=61": 400, "profile?seconds=x": 400} {
-		if answer := askLocally(t.Context(), handler, "/debug/pprof/"+path); answer.Code != want {
-			t.Errorf("%s: %d, want %d: %s", path, answer.Code, want, answer.Body)
+		if response := askLocally(t.Context(), handler, "/debug/pprof/"+path); response.Code != want {
+			t.Errorf("%s: %d, want %d: %s", path, response.Code, want, response.Body)
 		}
 	}
 }
@@ -64,9 +64,9 @@ func TestProfilesRunOneAtATime(t *testing.T) {
 	mux.Handle("/debug/pprof/{profile}", h)
 	h.one <- struct{}{}
 	for _, name := range []string{"heap", "profile"} {
-		answer := askLocally(t.Context(), mux, "/debug/pprof/"+name)
-		if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
-			t.Errorf("during another profile: %d %s", answer.Code, answer.Body)
+		response := askLocally(t.Context(), mux, "/debug/pprof/"+name)
+		if response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" {
+			t.Errorf("during another profile: %d %s", response.Code, response.Body)
 		}
 	}
 	<-h.one
@@ -78,22 +78,23 @@ func TestProfilesRunOneAtATime(t *testing.T) {
 	if took := time.Since(begunAt); took > 10*time.Second {
 		t.Errorf("the profile ran for %s", took)
 	}
-	if answer := askLocally(t.Context(), mux, "/debug/pprof/heap"); answer.Code != http.StatusOK {
-		t.Errorf("after it: %d %s", answer.Code, answer.Body)
+	if response := askLocally(t.Context(), mux, "/debug/pprof/heap"); response.Code != http.StatusOK {
+		t.Errorf("after it: %d %s", response.Code, response.Body)
 	}
 }
 
 func TestProfilesAreOptInAndLoopbackOnly(t *testing.T) {
-	answer := askLocally(t.Context(), handlerOf((&fake{}).config()), "/debug/pprof/heap")
-	if answer.Code != http.StatusNotFound || !strings.Contains(decode[problem](t, answer).Reason, "--debug-profiles") {
-		t.Errorf("switched off: %d %s", answer.Code, answer.Body)
+	response := askLocally(t.Context(), handlerOf((&fake{}).config()), "/debug/pprof/heap")
+	if response.Code != http.StatusNotFound ||
+		!strings.Contains(decode[problem](t, response).Reason, "--debug-profiles") {
+		t.Errorf("switched off: %d %s", response.Code, response.Body)
 	}
 	for _, path := range []string{"heap", "profile", "x"} {
-		answer := httptest.NewRecorder()
-		profiling().ServeHTTP(answer,
+		response := httptest.NewRecorder()
+		profiling().ServeHTTP(response,
 			httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/"+path, nil))
-		if answer.Code != http.StatusForbidden {
-			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
+		if response.Code != http.StatusForbidden {
+			t.Errorf("%s from elsewhere: %d %s", path, response.Code, response.Body)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 		return lastOf(q).Compare(lastOf(p).Time)
 	})
 	list.Recent = list.Recent[:min(limit, len(list.Recent))]
-	a.answer(w, r, list)
+	a.response(w, r, list)
 }
 
 // lastOf returns the latest known time of a pull.
@@ -75,7 +75,7 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 		sums.add(record.Pulls)
 	}
 	sums.addLive(now.Records())
-	a.answer(w, r, sums.list())
+	a.response(w, r, sums.list())
 }
 
 // The method "pulled" returns records with the pulls of start-ups. If a pod was deleted and its start-up had no pulls,

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// livez always answers with status 200, which shows that the process responds. livez checks nothing else, because a
+// livez always responds with status 200, which shows that the process responds. livez checks nothing else, because a
 // restart of the agent cannot repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 

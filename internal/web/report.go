@@ -55,7 +55,7 @@ func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
 		report.Continue = placeOf(report.Items[limit-1]).token()
 	}
 	report.Remaining = max(report.Remaining, 0)
-	a.answer(w, r, report)
+	a.response(w, r, report)
 }
 
 // itemPlace is the place of an item in the response of the report. tally.Compare defines the order of the items.

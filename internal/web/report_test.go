@@ -77,8 +77,8 @@ func TestReportSince(t *testing.T) {
 }
 
 func TestReportWithoutSums(t *testing.T) {
-	answer := (&fake{noTally: true}).ask(t, http.MethodGet, "/api/v1/report")
-	if got := decode[problem](t, answer); answer.Code != http.StatusNotFound || got.Error != "not_found" {
-		t.Errorf("%d %+v", answer.Code, got)
+	response := (&fake{noTally: true}).ask(t, http.MethodGet, "/api/v1/report")
+	if got := decode[problem](t, response); response.Code != http.StatusNotFound || got.Error != "not_found" {
+		t.Errorf("%d %+v", response.Code, got)
 	}
 }

@@ -80,5 +80,5 @@ func compressed(handler http.HandlerFunc) http.HandlerFunc {
 }
 
 func document(text []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { answerJSON(w, r, text) }
+	return func(w http.ResponseWriter, r *http.Request) { responseJSON(w, r, text) }
 }

@@ -37,7 +37,7 @@ func CheckConfigFile(path string) (Asked, error) {
 		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
-// serve answers requests as the web configuration file specifies, until the listener or the server is closed. The
+// serve responds to requests as the web configuration file specifies, until the listener or the server is closed. The
 // middleware runs before the server's handler.
 func serve(l net.Listener, server *http.Server, config Config, middleware func(http.Handler) http.Handler) error {
 	if config.WebConfigFile == "" {
@@ -46,7 +46,7 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 	}
 	// The toolkit puts its own handler, which checks passwords, in front of the server's handler. The middleware must
 	// run before the toolkit's handler, because the check of each wrong password costs tens of milliseconds. The
-	// middleware answers probes and limits floods of requests. The toolkit replaces the server's handler before it
+	// middleware responds to probes and limits floods of requests. The toolkit replaces the server's handler before it
 	// first calls Accept. The toolkit replaces the handler and calls Accept on this goroutine, so the first call of
 	// Accept can safely add the middleware.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}

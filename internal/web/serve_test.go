@@ -197,7 +197,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// With an invalid web configuration, the server answers only probes, and logs the problem once.
+// With an invalid web configuration, the server responds only to probes, and logs the problem once.
 func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
@@ -225,7 +225,7 @@ func TestWebConfigurationBecomesInvalid(t *testing.T) {
 }
 
 // In TestPasswordFlood, the server computes one hash for each password, one after another. During this time, the
-// server answers probes and users with a cached password at once.
+// server responds to probes and users with a cached password at once.
 func TestPasswordFlood(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")

@@ -66,10 +66,10 @@ func (f *fake) config() Config {
 
 func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), method, target, nil)
-	handlerOf(f.config()).ServeHTTP(answer, request)
-	return answer
+	handlerOf(f.config()).ServeHTTP(response, request)
+	return response
 }
 
 // handlerOf returns the handler of a server without a web configuration file.
@@ -78,14 +78,14 @@ func handlerOf(config Config) http.Handler {
 	return middleware(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
 }
 
-func decode[A any](t *testing.T, answer *httptest.ResponseRecorder) A {
+func decode[A any](t *testing.T, response *httptest.ResponseRecorder) A {
 	t.Helper()
-	if got := answer.Header().Get("Content-Type"); got != "application/json" {
+	if got := response.Header().Get("Content-Type"); got != "application/json" {
 		t.Errorf("content type %q", got)
 	}
 	var value A
-	if err := json.Unmarshal(answer.Body.Bytes(), &value); err != nil {
-		t.Fatalf("%v in %s", err, answer.Body)
+	if err := json.Unmarshal(response.Body.Bytes(), &value); err != nil {
+		t.Fatalf("%v in %s", err, response.Body)
 	}
 	return value
 }
@@ -107,9 +107,9 @@ func TestPods(t *testing.T) {
 }
 
 func TestNoPods(t *testing.T) {
-	answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pods")
-	if got := strings.TrimSpace(answer.Body.String()); answer.Code != http.StatusOK || got != `{"items":[]}` {
-		t.Errorf("%d %s", answer.Code, got)
+	response := (&fake{}).ask(t, http.MethodGet, "/api/v1/pods")
+	if got := strings.TrimSpace(response.Body.String()); response.Code != http.StatusOK || got != `{"items":[]}` {
+		t.Errorf("%d %s", response.Code, got)
 	}
 }
 
@@ -133,10 +133,10 @@ func TestErrorsAreJSON(t *testing.T) {
 		{http.MethodGet, "/api/v1/pods/a/b", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable",
 			"try again"},
 	} {
-		answer := (&fake{err: test.err}).ask(t, test.method, test.target)
-		got := decode[problem](t, answer)
-		if answer.Code != test.status || got.Error != test.word || !strings.Contains(got.Reason, test.reason) {
-			t.Errorf("%s %s: %d %+v; want %d %s", test.method, test.target, answer.Code, got, test.status, test.word)
+		response := (&fake{err: test.err}).ask(t, test.method, test.target)
+		got := decode[problem](t, response)
+		if response.Code != test.status || got.Error != test.word || !strings.Contains(got.Reason, test.reason) {
+			t.Errorf("%s %s: %d %+v; want %d %s", test.method, test.target, response.Code, got, test.status, test.word)
 		}
 	}
 }
@@ -177,9 +177,9 @@ func TestReady(t *testing.T) {
 			"[+]cri ok: works\nreadyz check failed\n",
 		},
 	} {
-		answer := (&fake{statuses: test.statuses}).ask(t, http.MethodGet, test.target)
-		if got := answer.Body.String(); answer.Code != test.status || got != test.want {
-			t.Errorf("%s: %d\n%s\nwant %d\n%s", name, answer.Code, got, test.status, test.want)
+		response := (&fake{statuses: test.statuses}).ask(t, http.MethodGet, test.target)
+		if got := response.Body.String(); response.Code != test.status || got != test.want {
+			t.Errorf("%s: %d\n%s\nwant %d\n%s", name, response.Code, got, test.status, test.want)
 		}
 	}
 }
@@ -190,9 +190,9 @@ func TestTextPages(t *testing.T) {
 		"/livez":   "ok\n",
 		"/metrics": "podlapse_pod_startup_duration_seconds_count 0",
 	} {
-		answer := (&fake{err: errors.New("stuck")}).ask(t, http.MethodGet, target)
-		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%s: %d, no %q in\n%s", target, answer.Code, want, answer.Body)
+		response := (&fake{err: errors.New("stuck")}).ask(t, http.MethodGet, target)
+		if response.Code != http.StatusOK || !strings.Contains(response.Body.String(), want) {
+			t.Errorf("%s: %d, no %q in\n%s", target, response.Code, want, response.Body)
 		}
 	}
 }
@@ -201,11 +201,11 @@ func TestTextPages(t *testing.T) {
 func TestMetricsAsOpenMetrics(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
-	answer := httptest.NewRecorder()
-	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
-	if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text;") ||
-		!strings.HasSuffix(answer.Body.String(), "\n# EOF\n") {
-		t.Errorf("%d %s", answer.Code, kind)
+	response := httptest.NewRecorder()
+	handlerOf((&fake{}).config()).ServeHTTP(response, request)
+	if kind := response.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text;") ||
+		!strings.HasSuffix(response.Body.String(), "\n# EOF\n") {
+		t.Errorf("%d %s", response.Code, kind)
 	}
 }
 
@@ -265,16 +265,16 @@ func get(t *testing.T, client *http.Client, url string) int {
 		t.Error(err)
 		return 0
 	}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Error(err)
 		return 0
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Error(err)
 	}
-	return answer.StatusCode
+	return response.StatusCode
 }
 
 func TestPullsInProgress(t *testing.T) {
@@ -282,18 +282,18 @@ func TestPullsInProgress(t *testing.T) {
 		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling,
 		RequestedAt: time.Unix(57, 0),
 	}}}}}
-	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
+	response := f.ask(t, http.MethodGet, "/api/v1/pulls")
 	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2",` +
 		`"registry":"r.example","outcome":"pulling","age_seconds":3}],"recent":[]}` + "\n"
-	if answer.Code != http.StatusOK || answer.Body.String() != want {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+	if response.Code != http.StatusOK || response.Body.String() != want {
+		t.Errorf("%d %s", response.Code, response.Body)
 	}
 	none := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls")
 	if none.Body.String() != `{"items":[],"recent":[]}`+"\n" {
 		t.Errorf("without pulls: %s", none.Body)
 	}
 	f.err = errors.New("stopping")
-	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {
-		t.Errorf("during the stop: %d", answer.Code)
+	if response := f.ask(t, http.MethodGet, "/api/v1/pulls"); response.Code != http.StatusServiceUnavailable {
+		t.Errorf("during the stop: %d", response.Code)
 	}
 }

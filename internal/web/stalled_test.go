@@ -71,9 +71,9 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until no goroutine of this process has work for half a second. The server has then answered all readers
-// as far as possible. CPU time would be the wrong measure: on a busy machine, a process with much work can get little
-// of it.
+// quiet waits until no goroutine of this process has work for half a second. The server has then responded to all
+// readers as far as possible. CPU time would be the wrong measure: on a busy machine, a process with much work can get
+// little of it.
 func quiet(t *testing.T) {
 	t.Helper()
 	const every, enough = 50 * time.Millisecond, 10
@@ -107,7 +107,7 @@ func scrape(t *testing.T, client, server, path string) {
 	}
 }
 
-// TestStalledReadersDoNotBlockScraper requests metrics. Each answer is larger than the kernel's buffer.
+// TestStalledReadersDoNotBlockScraper requests metrics. Each response is larger than the kernel's buffer.
 func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 	for name, test := range map[string]struct{ clients, each int }{
 		"four of one client": {1, 4}, "all that one client can have": {1, maxPerClient}, "of many clients": {60, 1},

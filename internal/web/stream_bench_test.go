@@ -32,13 +32,13 @@ func BenchmarkStream(b *testing.B) {
 	for range 5 {
 		parts.Go(func() {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/v1/stream", nil)
-			answer, err := http.DefaultClient.Do(request)
+			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				b.Error(err)
 				return
 			}
-			n, _ := io.Copy(io.Discard, answer.Body)
-			answer.Body.Close()
+			n, _ := io.Copy(io.Discard, response.Body)
+			response.Body.Close()
 			bytes <- n
 		})
 	}

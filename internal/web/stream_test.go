@@ -90,17 +90,17 @@ func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer
 	t.Helper()
 	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n%s\r\n", query,
 		strings.Join(headers, ""))
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := answer.Header
-	if answer.StatusCode != http.StatusOK || header.Get("Content-Type") != "text/event-stream" ||
+	header := response.Header
+	if response.StatusCode != http.StatusOK || header.Get("Content-Type") != "text/event-stream" ||
 		header.Get("Content-Encoding") != "" ||
 		header.Get("Cache-Control") != "no-store" || header.Get("X-Accel-Buffering") != "no" {
-		t.Fatalf("%d %v", answer.StatusCode, header)
+		t.Fatalf("%d %v", response.StatusCode, header)
 	}
-	return &viewer{conn, bufio.NewReader(answer.Body)}
+	return &viewer{conn, bufio.NewReader(response.Body)}
 }
 
 // next skips heartbeats and returns the next event.
@@ -160,15 +160,15 @@ func TestStreamOverHTTP2(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer, err := transport.RoundTrip(request)
+			response, err := transport.RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer answer.Body.Close()
-			if answer.ProtoMajor != 2 || answer.StatusCode != http.StatusOK {
-				t.Fatalf("%s %s", answer.Proto, answer.Status)
+			defer response.Body.Close()
+			if response.ProtoMajor != 2 || response.StatusCode != http.StatusOK {
+				t.Fatalf("%s %s", response.Proto, response.Status)
 			}
-			v := &viewer{events: bufio.NewReader(answer.Body)}
+			v := &viewer{events: bufio.NewReader(response.Body)}
 			if kind, _, _ := v.next(t); kind != "reset" {
 				t.Fatalf("%s comes first", kind)
 			}
@@ -312,11 +312,11 @@ func TestTooManyViewers(t *testing.T) {
 		}
 		defer v.Close()
 	}
-	answer := httptest.NewRecorder()
-	handlerOf(config).ServeHTTP(answer,
+	response := httptest.NewRecorder()
+	handlerOf(config).ServeHTTP(response,
 		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
-	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" ||
-		decode[problem](t, answer).Error != "unavailable" {
-		t.Errorf("%d %v", answer.Code, answer.Header())
+	if response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" ||
+		decode[problem](t, response).Error != "unavailable" {
+		t.Errorf("%d %v", response.Code, response.Header())
 	}
 }

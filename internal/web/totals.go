@@ -40,7 +40,7 @@ func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
 		}
 		totals.Add(record)
 	}
-	answer := totals.Record()
-	answer.At = api.InstantOf(a.API.Now())
-	a.answer(w, r, answer)
+	response := totals.Record()
+	response.At = api.InstantOf(a.API.Now())
+	a.response(w, r, response)
 }

@@ -72,16 +72,16 @@ func TestTotalsAreSmall(t *testing.T) {
 	}
 	records, next := 0, ""
 	for {
-		answer := f.ask(t, http.MethodGet, "/api/v1/pods?limit=500&continue="+url.QueryEscape(next))
-		records += answer.Body.Len()
-		if next = decode[api.PodList](t, answer).Continue; next == "" {
+		response := f.ask(t, http.MethodGet, "/api/v1/pods?limit=500&continue="+url.QueryEscape(next))
+		records += response.Body.Len()
+		if next = decode[api.PodList](t, response).Continue; next == "" {
 			break
 		}
 	}
-	answer := f.ask(t, http.MethodGet, "/api/v1/totals")
-	totals := answer.Body.Len()
+	response := f.ask(t, http.MethodGet, "/api/v1/totals")
+	totals := response.Body.Len()
 	t.Logf("records %d bytes, totals %d bytes", records, totals)
-	got := decode[api.TotalsRecord](t, answer)
+	got := decode[api.TotalsRecord](t, response)
 	if got.Ended != 1000 || len(got.Registries) != 4 {
 		t.Errorf("%d start-ups ended, %d registries", got.Ended, len(got.Registries))
 	}
@@ -96,12 +96,12 @@ func BenchmarkTotals(b *testing.B) {
 	handler := handlerOf(f.config())
 	b.ReportAllocs()
 	for b.Loop() {
-		answer := newDiscard()
+		response := newDiscard()
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/api/v1/totals", nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		handler.ServeHTTP(answer, request)
+		handler.ServeHTTP(response, request)
 	}
 }
 

@@ -114,7 +114,7 @@ func probePhases() map[timeline.ProbeKind]timeline.Phase {
 }
 
 // betweenProbes returns the longest time from the start of a probe to the start of the next probe. If a probe gets no
-// answer, the kubelet starts the next probe only after the timeout.
+// response, the kubelet starts the next probe only after the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
 // firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	askTimeout = 10 * time.Second
-	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
-	maxPulls   = 500      // maximum number of completed pulls that agents return
-	maxRecords = 20_000   // maximum number of records in a list: ten times as many as one agent can return
+	askTimeout  = 10 * time.Second
+	maxResponse = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
+	maxPulls    = 500      // maximum number of completed pulls that agents return
+	maxRecords  = 20_000   // maximum number of records in a list: ten times as many as one agent can return
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.
@@ -81,7 +81,7 @@ func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
 func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) {
 	record, err := get[api.NodeStartUpRecord](ctx, c, nil, "node", "startup")
 	if err == nil && record.Node == "" {
-		err = c.notAnAgent("the answer contains no node")
+		err = c.notAnAgent("the response contains no node")
 	}
 	return record, err
 }
@@ -90,7 +90,7 @@ func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) 
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
-		err = c.notAnAgent("the answer contains no pod")
+		err = c.notAnAgent("the response contains no pod")
 	}
 	return record, err
 }
@@ -105,7 +105,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			switch {
 			case err != nil:
 			case page.Items == nil:
-				err = c.notAnAgent("the answer contains no list")
+				err = c.notAnAgent("the response contains no list")
 			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
 				err = c.notAnAgent("the list has no last page")
 			}
@@ -115,7 +115,8 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			}
 			for _, record := range page.Items {
 				if received++; received > maxRecords {
-					yield(api.Record{}, c.notAnAgent(fmt.Sprintf("the answer contains more than %d pods", maxRecords)))
+					yield(api.Record{}, c.notAnAgent(
+						fmt.Sprintf("the response contains more than %d pods", maxRecords)))
 					return
 				}
 				if !yield(record, nil) {
@@ -137,7 +138,7 @@ func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, 
 	query.Set("limit", strconv.Itoa(maxPulls))
 	list, err := get[api.PullList](ctx, c, query, "pulls")
 	if err == nil && list.Items == nil {
-		err = c.notAnAgent("the answer contains no list")
+		err = c.notAnAgent("the response contains no list")
 	}
 	return list, err
 }
@@ -158,7 +159,7 @@ func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces .
 	}
 	totals, err := get[api.TotalsRecord](ctx, c, query, "totals")
 	if err == nil && totals.Registries == nil {
-		err = c.notAnAgent("the answer contains no totals")
+		err = c.notAnAgent("the response contains no totals")
 	}
 	return totals, err
 }
@@ -181,15 +182,15 @@ func (c Client) Trace(ctx context.Context, namespace, name string) ([]byte, erro
 }
 
 func get[A any](ctx context.Context, c Client, query url.Values, path ...string) (A, error) {
-	var answer A
+	var decoded A
 	body, err := c.ask(ctx, query, path...)
 	if err != nil {
-		return answer, err
+		return decoded, err
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return answer, fmt.Errorf("read the response from %s: %w; %w", c.host(), err, ErrNotAnAgent)
+	if err := json.Unmarshal(body, &decoded); err != nil {
+		return decoded, fmt.Errorf("read the response from %s: %w; %w", c.host(), err, ErrNotAnAgent)
 	}
-	return answer, nil
+	return decoded, nil
 }
 
 // notAnAgent returns the error for a response that does not come from an agent.
@@ -214,12 +215,12 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the agent's answer: %w", err)
-	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("read the agent's answer: the answer exceeds %d bytes", maxAnswer)
+		return nil, fmt.Errorf("read the agent's response: %w", err)
+	case len(body) > maxResponse:
+		return nil, fmt.Errorf("read the agent's response: the response exceeds %d bytes", maxResponse)
 	}
 	return body, nil
 }

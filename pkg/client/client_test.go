@@ -72,7 +72,7 @@ func TestTotals(t *testing.T) {
 		t.Errorf("asked %s, want %s", asked[0], want)
 	}
 	if _, err := c.Totals(t.Context(), time.Time{}, time.Time{}); !errors.Is(err, ErrNotAnAgent) {
-		t.Errorf("an answer without totals: %v", err)
+		t.Errorf("a response without totals: %v", err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestCredentials(t *testing.T) {
 // TestOtherServers queries servers that are not agents.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{}`: "the answer contains no list", `null`: "the answer contains no list",
+		`{}`: "the response contains no list", `null`: "the response contains no list",
 		`{"items":[],"continue":"x"}`:             "the list has no last page",
 		`{"items":[{"name":"a"}],"continue":"x"}`: "the list has no last page",
 	} {

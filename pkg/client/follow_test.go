@@ -62,7 +62,7 @@ func TestFollowResumes(t *testing.T) {
 	}
 }
 
-// TestFollowRetriesAfterTooManyRequests answers Follow's first request with a temporary error.
+// TestFollowRetriesAfterTooManyRequests responds to Follow's first request with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -117,11 +117,11 @@ func FuzzFrames(f *testing.F) {
 func TestFollowSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, silent := range map[string]roundTripper{
-			"before its answer": func(r *http.Request) (*http.Response, error) {
+			"before its response": func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			},
-			"after its answer": func(r *http.Request) (*http.Response, error) {
+			"after its response": func(r *http.Request) (*http.Response, error) {
 				body, w := io.Pipe()
 				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 				return &http.Response{StatusCode: http.StatusOK, Body: body}, nil

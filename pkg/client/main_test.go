@@ -10,10 +10,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The function "agent" starts a server that answers each request with the test's function.
-func agent(t *testing.T, answer http.HandlerFunc) Client {
+// The function "agent" starts a server that responds to each request with the test's function.
+func agent(t *testing.T, response http.HandlerFunc) Client {
 	t.Helper()
-	server := httptest.NewServer(answer)
+	server := httptest.NewServer(response)
 	transport := &http.Transport{}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()

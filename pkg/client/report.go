@@ -29,11 +29,11 @@ func (c Client) Report(ctx context.Context, since time.Time, namespaces ...strin
 		switch {
 		case err != nil:
 		case page.Items == nil || report.Items == nil && len(namespaces) == 0 && page.Totals == nil:
-			err = c.notAnAgent("the answer contains no sums")
+			err = c.notAnAgent("the response contains no sums")
 		case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
 			err = c.notAnAgent("the list has no last page")
 		case len(report.Items)+len(page.Items) > maxReportItems:
-			err = c.notAnAgent(fmt.Sprintf("the answer contains more than %d items", maxReportItems))
+			err = c.notAnAgent(fmt.Sprintf("the response contains more than %d items", maxReportItems))
 		}
 		if err != nil {
 			return api.ReportRecord{}, err

@@ -10,13 +10,13 @@ import (
 
 func TestReport(t *testing.T) {
 	var asked []string
-	answers := []string{
+	responses := []string{
 		`{"node":"a","totals":{"ended":3},"items":[{"kind":"image"}],"continue":"x","remaining":1}`,
 		`{"node":"a","items":[{"kind":"workload"}]}`,
 	}
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.RawQuery)
-		fmt.Fprint(w, answers[len(asked)-1])
+		fmt.Fprint(w, responses[len(asked)-1])
 	})
 	got, err := c.Report(t.Context(), time.Unix(5, 0).UTC())
 	if err != nil || len(got.Items) != 2 || got.Totals == nil || got.Totals.Ended != 3 || got.Continue != "" ||
@@ -30,13 +30,13 @@ func TestReport(t *testing.T) {
 }
 
 func TestInvalidReports(t *testing.T) {
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"no agent":      `{}`,
 		"no totals":     `{"items":[]}`,
 		"no last page":  `{"totals":{},"items":[{}],"continue":"x"}`,
 		"an empty page": `{"totals":{},"items":[],"continue":"x"}`,
 	} {
-		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
+		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, response) })
 		if _, err := c.Report(t.Context(), time.Time{}); !errors.Is(err, ErrNotAnAgent) {
 			t.Errorf("%s: %v", name, err)
 		}

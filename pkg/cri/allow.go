@@ -37,7 +37,7 @@ var allowedMethods = map[string]rule{
 	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{},
 		fields: []string{"sandbox_id"}},
 	"/containerd.services.containers.v1.Containers/Get": {
-		request: &containersapi.GetContainerRequest{}, fields: []string{"id"}, answer: sandboxAlone,
+		request: &containersapi.GetContainerRequest{}, fields: []string{"id"}, response: sandboxAlone,
 	},
 	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
 	"/containerd.services.images.v1.Images/List": {
@@ -61,7 +61,7 @@ var allowedStreams = map[string]rule{
 	},
 	"/containerd.services.content.v1.Content/Read": {
 		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob,
-		answer: jsonAlone,
+		response: jsonAlone,
 	},
 }
 
@@ -145,11 +145,11 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of a response. Answer calls the function "encoded" only if the rule has a check for
-// responses.
-func (c Call) Answer(encoded func() []byte) error {
-	if c.rule.answer == nil {
+// Response checks the first message of a response. Response calls the function "encoded" only if the rule has a check
+// for responses.
+func (c Call) Response(encoded func() []byte) error {
+	if c.rule.response == nil {
 		return nil
 	}
-	return c.rule.answer(encoded())
+	return c.rule.response(encoded())
 }

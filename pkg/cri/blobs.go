@@ -25,9 +25,9 @@ var (
 // blobInfo queries containerd's content store. blobInfo returns codes.NotFound if the blob is absent or
 // incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
-	answer, err := call(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
+	response, err := call(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
 		&contentapi.InfoRequest{Digest: blob.String()})
-	return answer.GetInfo(), err
+	return response.GetInfo(), err
 }
 
 // readBlob reads a complete blob and verifies its digest. The digest must be valid. readBlob returns errTooLarge
@@ -83,15 +83,15 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 
 // The method "ingests" returns the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
-	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
+	response, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})
-	return answer.GetStatuses(), err
+	return response.GetStatuses(), err
 }
 
 // The method "snapshot" returns the properties of one of containerd's snapshots. The error has codes.NotFound if the
 // snapshotter has no snapshot with this name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
-	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
+	response, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})
-	return answer.GetInfo(), err
+	return response.GetInfo(), err
 }

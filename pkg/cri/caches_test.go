@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// TestCachesAreBounded fills each cache of the runtime's answers beyond its limit.
+// TestCachesAreBounded fills each cache of the runtime's responses beyond its limit.
 func TestCachesAreBounded(t *testing.T) {
 	source := New(Config{Now: time.Now, Registerer: prometheus.NewRegistry()})
 	for _, test := range []struct {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
-	maxAnswer = 16 << 20
+	// maxResponse limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
+	maxResponse = 16 << 20
 	// maxReconnectDelay is the longest time until the agent connects to a runtime that is available again.
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
@@ -51,7 +51,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponse)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2,
 				MaxDelay: maxReconnectDelay},
@@ -88,11 +88,11 @@ func call[Q, A any](
 ) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	answer, err := method(ctx, request)
+	response, err := method(ctx, request)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
 	}
-	return answer, err
+	return response, err
 }
 
 func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, error) {
@@ -102,8 +102,8 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 // networkReady reports whether the runtime's network is ready. If the runtime does not report the condition
 // NetworkReady, the result "known" is false.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
-	answer, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
-	for _, condition := range answer.GetStatus().GetConditions() {
+	response, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
+	for _, condition := range response.GetStatus().GetConditions() {
 		if condition.GetType() == runtimeapi.NetworkReady {
 			return condition.GetStatus(), true, nil
 		}
@@ -112,62 +112,62 @@ func (c *client) networkReady(ctx context.Context) (ready, known bool, err error
 }
 
 func (c *client) listSandboxes(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {
-	answer, err := call(ctx, c, "list sandboxes", c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{
+	response, err := call(ctx, c, "list sandboxes", c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
-	return answer.GetItems(), err
+	return response.GetItems(), err
 }
 
 func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.Container, error) {
-	answer, err := call(ctx, c, "list containers", c.runtime.ListContainers, &runtimeapi.ListContainersRequest{
+	response, err := call(ctx, c, "list containers", c.runtime.ListContainers, &runtimeapi.ListContainersRequest{
 		Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
-	return answer.GetContainers(), err
+	return response.GetContainers(), err
 }
 
 // containerStatus returns codes.NotFound if the runtime has removed the container.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
-	answer, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
+	response, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
 		&runtimeapi.ContainerStatusRequest{ContainerId: id})
-	return answer.GetStatus(), err
+	return response.GetStatus(), err
 }
 
 // imageStatus returns nil without an error if the image is not on the node.
 func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image, error) {
-	answer, err := call(ctx, c, "get image status", c.image.ImageStatus,
+	response, err := call(ctx, c, "get image status", c.image.ImageStatus,
 		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
-	return answer.GetImage(), err
+	return response.GetImage(), err
 }
 
 // storedSandbox queries containerd's sandbox store. storedSandbox returns codes.NotFound if the store does not
 // contain the sandbox.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
-	answer, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
+	response, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
 		&sandboxapi.StoreGetRequest{SandboxID: id})
-	return answer.GetSandbox(), err
+	return response.GetSandbox(), err
 }
 
 // storedContainer queries containerd's container store. storedContainer returns codes.NotFound if the store does not
 // contain the container.
 func (c *client) storedContainer(ctx context.Context, id string) (*containersapi.Container, error) {
-	answer, err := call(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
+	response, err := call(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
 		&containersapi.GetContainerRequest{ID: id})
-	return answer.GetContainer(), err
+	return response.GetContainer(), err
 }
 
 // storedImage queries containerd's image store. storedImage returns codes.NotFound if the store does not contain
 // the name.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
-	answer, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
+	response, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
 		&imagesapi.GetImageRequest{Name: name})
-	return answer.GetImage(), err
+	return response.GetImage(), err
 }
 
 // pinnedImages returns the pinned images in containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
-	answer, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
+	response, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
 		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})
-	return answer.GetImages(), err
+	return response.GetImages(), err
 }
 
 func inNamespace(ctx context.Context) context.Context {

@@ -93,7 +93,7 @@ const podSandboxer = "podsandbox"
 // updated_at last, immediately after the start of the sandbox container. Only a change of the pod's resources changes
 // updated_at again. stampSandbox uses only the first observed updated_at, and ignores this time if it is later than the
 // creation of the first container.
-func (a *answerer) stampSandbox(
+func (a *responder) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
 	sandbox.CreatedAt = createdAt
@@ -137,7 +137,7 @@ func (a *answerer) stampSandbox(
 }
 
 // storedImage returns an image in containerd's store, or nil if the store does not have the image.
-func (a *answerer) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
+func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
 	name, err := imagepull.Normalize(ref)
 	if err != nil || !a.stores.images.on() {
 		return nil, nil // for example, a bare image ID is not a name

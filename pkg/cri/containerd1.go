@@ -39,7 +39,7 @@ func storesSandboxContainers(version string) bool {
 //     (ENABLE_CRI_SANDBOXES).
 //
 // If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
-func (a *answerer) stampFromContainer(
+func (a *responder) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {
 	sandbox.Unstamped = true // no record contains the time at which the sandbox started to run
@@ -71,7 +71,7 @@ func (a *answerer) stampFromContainer(
 }
 
 // firstStored returns the end of an image's first pull, or zero if the time is unknown.
-func (a *answerer) firstStored(ctx context.Context, image string) (time.Time, error) {
+func (a *responder) firstStored(ctx context.Context, image string) (time.Time, error) {
 	stored, err := a.storedImage(ctx, image)
 	if err != nil {
 		return time.Time{}, err
@@ -103,11 +103,11 @@ func hasUserNamespace(spec []byte) bool {
 // sandboxAlone requires that the response is about the container of a sandbox. The records of other containers contain
 // the values of their environment variables.
 func sandboxAlone(encoded []byte) error {
-	var answer containersapi.GetContainerResponse
-	if err := proto.Unmarshal(encoded, &answer); err != nil {
-		return fmt.Errorf("parse the answer: %w", err)
+	var response containersapi.GetContainerResponse
+	if err := proto.Unmarshal(encoded, &response); err != nil {
+		return fmt.Errorf("parse the response: %w", err)
 	}
-	if kind := answer.GetContainer().GetLabels()[kindLabel]; kind != kindSandbox {
+	if kind := response.GetContainer().GetLabels()[kindLabel]; kind != kindSandbox {
 		return fmt.Errorf("the container has the kind %q, but the agent reads only containers of the kind "+
 			"\"sandbox\"", kind)
 	}

@@ -75,9 +75,9 @@ func TestSandboxTimesOfContainerd1(t *testing.T) {
 				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
 					CreatedAt: test.firstContainerAt})
 			}
-			l, _ := newAnswerer(t, fake)
+			l, _ := newResponder(t, fake)
 			for range 2 {
-				if got := answer(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
+				if got := response(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
 					t.Errorf("got %+v\nwant %+v", got, test.want)
 				}
 			}
@@ -93,8 +93,8 @@ func TestSandboxTimesOfContainerd1(t *testing.T) {
 func TestContainerd1WithoutStores(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{Version: "1.7.35", NoStores: true})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(1)})
-	l, logs := newAnswerer(t, fake)
-	answer(t, l)
+	l, logs := newResponder(t, fake)
+	response(t, l)
 	if names, _ := l.stores.absentStores(); len(names) == 0 || names[0] != "sandboxes" {
 		t.Errorf("absent stores: %q", names)
 	}
@@ -113,11 +113,11 @@ func TestOnlySandboxRecordsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := call.Answer(func() []byte { return data }); (err == nil) != want {
+		if err := call.Response(func() []byte { return data }); (err == nil) != want {
 			t.Errorf("%q: %v", kind, err)
 		}
 	}
-	if err := call.Answer(func() []byte { return []byte{0xff} }); err == nil {
+	if err := call.Response(func() []byte { return []byte{0xff} }); err == nil {
 		t.Error("an invalid message passes")
 	}
 }

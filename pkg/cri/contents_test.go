@@ -17,7 +17,7 @@ import (
 )
 
 // TestHostileManifests reads hostile manifests of images on the node. A manifest must not need many resources, and
-// must not make the answer fail.
+// must not make the response fail.
 func TestHostileManifests(t *testing.T) {
 	config := digest.FromString("config").String()
 	layer := `{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + config + `","size":%s}`
@@ -51,7 +51,7 @@ func TestHostileManifests(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			target := fake.PutBlob(critest.Blob{Data: test.data, CreatedAt: second(1)})
 			imageNamed(fake, target)
-			l, _ := newAnswerer(t, fake)
+			l, _ := newResponder(t, fake)
 			for range 2 {
 				got := layersOf(t, l, "app")
 				if got.ResolvedAt != second(1) || len(got.Layers) != test.want {

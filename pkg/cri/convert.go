@@ -135,8 +135,8 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortAnswer sorts sandboxes and containers by age, so that answers with the same contents are equal.
-func sortAnswer(seen *timeline.RuntimeSeen) {
+// sortResponse sorts sandboxes and containers by age, so that responds with the same contents are equal.
+func sortResponse(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
 	})

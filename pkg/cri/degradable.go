@@ -12,7 +12,7 @@ import (
 // safe for concurrent use.
 type degradable struct {
 	enabled atomic.Bool
-	refused atomic.Bool // the runtime answered that it does not have the store
+	refused atomic.Bool // the runtime responded that it does not have the store
 	logger  *zap.Logger
 	name    string
 	costs   string // the effect of a missing feature

@@ -10,6 +10,6 @@
 // package queries downloads in progress only when a caller requests them (download.go).
 //
 // cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines, and each worker
-// passes its own answers to Config.Observe. A missing or broken runtime is never an error: the Source looks for a
+// passes its own responses to Config.Observe. A missing or broken runtime is never an error: the Source looks for a
 // runtime until the context ends, and reports the problem.
 package cri

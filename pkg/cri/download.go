@@ -13,11 +13,11 @@ import (
 // nothing between the end of one blob and its request for the next blob, or while it unpacks its last blobs.
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one query and
-// its answer. If no runtime is connected, or if the runtime does not report downloads, the answer and the error are
+// its response. If no runtime is connected, or if the runtime does not report downloads, the response and the error are
 // nil. For example, CRI-O does not report downloads. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
-	if session == nil || !session.answerer.stores.content.on() {
+	if session == nil || !session.responder.stores.content.on() {
 		return nil, nil
 	}
 	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {

@@ -17,7 +17,7 @@ import (
 // progress. A pull can be in progress while containerd is downloading none of the image's blobs. Callers must not call
 // the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
-	content := &s.answerer.stores.content
+	content := &s.responder.stores.content
 	askedAt := s.source.config.Now()
 	statuses, err := s.client.ingests(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *session) match(
 	now := &look{session: s, at: askedAt, running: running, arrived: map[digest.Digest]time.Time{},
 		received: map[digest.Digest]*received{}, snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
-		image, err := s.answerer.catalog.contents(ctx, manifest.digest)
+		image, err := s.responder.catalog.contents(ctx, manifest.digest)
 		if errors.Is(err, errAbsent) {
 			continue
 		}

@@ -87,7 +87,7 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 	if !begun || image.manifest == "" {
 		return true, nil
 	}
-	info, err := l.session.answerer.blob(ctx, image.config.digest)
+	info, err := l.session.responder.blob(ctx, image.config.digest)
 	if err != nil {
 		return false, err
 	}
@@ -146,7 +146,7 @@ func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, er
 			return at, nil
 		}
 	}
-	info, err := l.session.answerer.blob(ctx, blob)
+	info, err := l.session.responder.blob(ctx, blob)
 	if err != nil || info == nil {
 		return time.Time{}, err
 	}
@@ -169,7 +169,7 @@ func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.
 		if err != nil {
 			return time.Time{}, err
 		}
-		at, _, err := l.session.answerer.unpackedAt(ctx, snapshotter, layer.chainID)
+		at, _, err := l.session.responder.unpackedAt(ctx, snapshotter, layer.chainID)
 		if err != nil || at.IsZero() {
 			return time.Time{}, err
 		}
@@ -182,7 +182,7 @@ func (l *look) snapshotter(ctx context.Context, config digest.Digest) (string, e
 	if known, ok := l.snapshotters[config]; ok {
 		return known, nil
 	}
-	name, err := l.session.answerer.snapshotter(ctx, config)
+	name, err := l.session.responder.snapshotter(ctx, config)
 	if err == nil {
 		l.snapshotters[config] = name
 	}

@@ -9,26 +9,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// downloadsAge is the maximum age of a shared answer.
+// downloadsAge is the maximum age of a shared response.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest answer for all callers within downloadsAge. sharedDownloads has no goroutine. The
-// first caller that finds the answer too old makes the query. All other callers wait for the first caller's query, each
-// until its own context ends or the timeout is over.
+// sharedDownloads keeps the latest response for all callers within downloadsAge. sharedDownloads has no goroutine. The
+// first caller that finds the response too old makes the query. All other callers wait for the first caller's query,
+// each until its own context ends or the timeout is over.
 type sharedDownloads struct {
-	timeout time.Duration
-	now     func() time.Time
-	slot    chan struct{} // capacity 1; full while a goroutine uses the fields below
-	answer  []imagepull.Download
-	err     error
-	at      time.Time // zero before the first answer
+	timeout  time.Duration
+	now      func() time.Time
+	slot     chan struct{} // capacity 1; full while a goroutine uses the fields below
+	response []imagepull.Download
+	err      error
+	at       time.Time // zero before the first response
 }
 
 func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDownloads {
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// The method "get" returns the last answer if it is recent, and otherwise calls the function "ask". Only one call of
+// The method "get" returns the last response if it is recent, and otherwise calls the function "ask". Only one call of
 // the function "ask" runs at a time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
@@ -42,11 +42,11 @@ func (d *sharedDownloads) get(
 		return nil, fmt.Errorf("another query for downloads still runs: %w", brief.Err())
 	}
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
-		answer, err := ask(brief)
+		response, err := ask(brief)
 		if err != nil && ctx.Err() != nil {
 			return nil, err // the end of this caller's context must not affect the other callers
 		}
-		d.answer, d.err, d.at = answer, err, d.now()
+		d.response, d.err, d.at = response, err, d.now()
 	}
-	return slices.Clone(d.answer), d.err
+	return slices.Clone(d.response), d.err
 }

@@ -33,15 +33,15 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 	return fake, h
 }
 
-// The method "ask" moves the source's clock by one second, so that the source shares no earlier answer. Then the method
-// queries the downloads.
+// The method "ask" moves the source's clock by one second, so that the source shares no earlier response. Then the
+// method queries the downloads.
 func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// The method "eventually" repeats the query until the source returns the expected answer. The repetition is necessary,
-// because a session becomes usable shortly after its report.
+// The method "eventually" repeats the query until the source returns the expected response. The repetition is
+// necessary, because a session becomes usable shortly after its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)

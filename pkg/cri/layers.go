@@ -25,9 +25,9 @@ const (
 )
 
 // The method "layers" sets the layers of each image whose reference is in the argument "refs". All queries together
-// take at most the timeout of one call. If the stores are slow, the answer is valid, but the affected images are marked
-// as incomplete.
-func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
+// take at most the timeout of one call. If the stores are slow, the response is valid, but the affected images are
+// marked as incomplete.
+func (a *responder) layers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
 	found := make([]imageContents, len(images))
@@ -67,7 +67,7 @@ func markIncomplete(image *timeline.Image, err error) error {
 //
 // In the content store, created_at is the time when containerd committed the complete blob
 // (core/metadata/content.go).
-func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
+func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
 		return imageContents{}, nil
@@ -97,7 +97,7 @@ func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (image
 
 // stampSnapshots sets the time when each layer was unpacked. The time is the created_at of the layer's snapshot.
 // containerd sets created_at when it commits the snapshot (core/metadata/snapshot.go).
-func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
+func (a *responder) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
 	snapshotter, err := a.snapshotter(ctx, found.config.digest)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, 
 }
 
 // The method "blob" returns nil without an error if the blob is absent or incomplete.
-func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
+func (a *responder) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !a.stores.content.on() {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.In
 }
 
 // readBlob implements catalog.read.
-func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
+func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
 	if !a.stores.content.on() {
 		return nil, errAbsent
 	}
@@ -140,7 +140,7 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 // snapshotters can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has
 // priority. If the default snapshotter does not hold the image, the result is the first snapshotter by name. If no
 // snapshotter is known, the result is the default snapshotter.
-func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
+func (a *responder) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (strin
 
 // unpackedAt returns the time when a layer was unpacked, and the labels of the layer's snapshot. The time is zero if
 // the layer is not unpacked, or if the name of the snapshot is unknown.
-func (a *answerer) unpackedAt(
+func (a *responder) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {
 	if chainID == "" || !a.stores.snapshots.on() {

@@ -37,9 +37,9 @@ func imageNamed(fake *critest.Runtime, target string) {
 	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})
 }
 
-func layersOf(t *testing.T, l *answerer, ref string) timeline.Image {
+func layersOf(t *testing.T, l *responder, ref string) timeline.Image {
 	t.Helper()
-	seen, err := l.answer(t.Context(),
+	seen, err := l.response(t.Context(),
 		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestLayers(t *testing.T) {
 			if test.want != nil {
 				want = test.want(want)
 			}
-			l, logs := newAnswerer(t, fake)
+			l, logs := newResponder(t, fake)
 			for range 2 {
 				got := layersOf(t, l, "app")
 				if !slices.Equal(got.Layers, want) {
@@ -170,13 +170,13 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreReadOnce checks that the answerer reads immutable content once, and does not read images without a
+// TestLayersAreReadOnce checks that the responder reads immutable content once, and does not read images without a
 // request for layers.
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
-	l, _ := newAnswerer(t, fake)
-	if image := answer(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
+	l, _ := newResponder(t, fake)
+	if image := response(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
 		t.Errorf("got %+v without a request", image)
 	}
 	layersOf(t, l, "app")
@@ -200,7 +200,7 @@ func TestAtMost128Layers(t *testing.T) {
 		names = append(names, fmt.Sprint(i))
 	}
 	built := pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: names})
-	l, _ := newAnswerer(t, fake)
+	l, _ := newResponder(t, fake)
 	got := layersOf(t, l, "app").Layers
 	if len(got) != 128 {
 		t.Fatalf("%d layers", len(got))

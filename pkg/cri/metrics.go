@@ -3,15 +3,15 @@ package cri
 import "github.com/prometheus/client_golang/prometheus"
 
 // metrics counts the requests to a Source by result. Any goroutine can use the counters.
-type metrics struct{ answered, dropped, givenUp prometheus.Counter }
+type metrics struct{ responded, dropped, givenUp prometheus.Counter }
 
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers the metrics.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_requests_total",
-		Help: "Requests to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
+		Help: "Requests to the container runtime about pods, by result. result=\"responded\": the runtime responded. " +
 			"result=\"dropped\": too many requests were open. result=\"given_up\": the runtime failed for too long. " +
-			"The agent repeats a request if the agent still needs the answer.",
+			"The agent repeats a request if the agent still needs the response.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_requests_open",
@@ -21,7 +21,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		registerer.MustRegister(ended, open, newStoresCollector(s.Stores))
 	}
 	return metrics{
-		answered: ended.WithLabelValues("answered"), dropped: ended.WithLabelValues("dropped"),
+		responded: ended.WithLabelValues("responded"), dropped: ended.WithLabelValues("dropped"),
 		givenUp: ended.WithLabelValues("given_up"),
 	}
 }

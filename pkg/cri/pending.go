@@ -12,7 +12,7 @@ import (
 const (
 	maxPending = 1024 // maximum number of pods with an open request
 	maxImages  = 256  // maximum number of references in one request; a pod has only a few references
-	// giveUpAfter is the time after which the source gives up a failing request. A caller that still needs the answer
+	// giveUpAfter is the time after which the source gives up a failing request. A caller that still needs the response
 	// must repeat the request.
 	giveUpAfter = 30 * time.Second
 )
@@ -99,8 +99,8 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// The method "finish" ends a request that the runtime answered. If a caller has repeated the request, the method adds
-// the repeated request to the queue.
+// The method "finish" ends a request that the runtime responded to. If a caller has repeated the request, the method
+// adds the repeated request to the queue.
 func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.nudge()
 }
 
-// The method "fail" ends a request without an answer. The method either schedules a retry, or gives up the request and
+// The method "fail" ends a request without a response. The method either schedules a retry, or gives up the request and
 // returns true.
 func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()

@@ -19,7 +19,7 @@ func TestPendingMerges(t *testing.T) {
 	if request.UID != "a" || request.RuntimeUID != "new" || !slices.Equal(request.Images, []string{"x", "y", "z"}) {
 		t.Fatalf("took %+v", request)
 	}
-	// A request that arrives during a query can need a newer answer. So the worker must repeat the query once.
+	// A request that arrives during a query can need a newer response. So the worker must repeat the query once.
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
 	if other, request, _ := p.take(now); request.UID != "b" {
@@ -33,7 +33,7 @@ func TestPendingMerges(t *testing.T) {
 	p.finish(q, request)
 	q, request, _ = p.take(now)
 	if q == nil || !slices.Equal(request.Images, []string{"1", "2"}) {
-		t.Fatalf("took %+v after the first answer", request)
+		t.Fatalf("took %+v after the first response", request)
 	}
 	p.finish(q, request)
 	if open := p.count(); open != 0 {

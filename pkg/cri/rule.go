@@ -16,10 +16,10 @@ import (
 // rule permits only the requests that the agent sends to a method. Without rules, an attacker who controls the agent
 // could read the environment of containers (verbose), or files in the images of other tenants.
 type rule struct {
-	request proto.Message
-	fields  []string                   // fields that a request can set; nested fields include their path
-	check   func(proto.Message) error  // checks the values of the fields; nil permits any value
-	answer  func(encoded []byte) error // checks the first message of the response; nil permits any message
+	request  proto.Message
+	fields   []string                   // fields that a request can set; nested fields include their path
+	check    func(proto.Message) error  // checks the values of the fields; nil permits any value
+	response func(encoded []byte) error // checks the first message of the response; nil permits any message
 }
 
 func (r rule) judge(request any) error {
@@ -105,7 +105,7 @@ var errNoDocument = errors.New(
 func jsonAlone(encoded []byte) error {
 	var part contentapi.ReadContentResponse
 	if err := proto.Unmarshal(encoded, &part); err != nil {
-		return fmt.Errorf("parse the answer: %w", err)
+		return fmt.Errorf("parse the response: %w", err)
 	}
 	data := bytes.TrimLeft(part.GetData(), " \t\r\n")
 	if len(data) > 0 && data[0] != '{' || len(part.GetData()) > 0 && len(data) == 0 {

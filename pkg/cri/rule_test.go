@@ -154,7 +154,7 @@ func TestOnlyManifestsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := call.Answer(func() []byte { return data }); (err == nil) != want {
+		if err := call.Response(func() []byte { return data }); (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *sandboxImage) pulledBefore(at time.Time) bool {
 // stampSandboxImage determines whether containerd pulled the sandbox image during the creation of the sandbox.
 // containerd pulls an absent image after the network setup and before it creates the sandbox container (2.1 and
 // later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
-func (a *answerer) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
+func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.on() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (a *answerer) stampSandboxImage(ctx context.Context, stamps *sandboxStamps,
 
 // stampResolved sets the time when the manifest of the sandbox image arrived, if the manifest arrived during the
 // creation of the sandbox.
-func (a *answerer) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
+func (a *responder) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
 	}

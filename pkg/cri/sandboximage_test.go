@@ -23,8 +23,8 @@ func startSandbox(t *testing.T, prepare func(*critest.Runtime)) (timeline.Sandbo
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
 	prepare(fake)
-	l, _ := newAnswerer(t, fake)
-	seen := answer(t, l)
+	l, _ := newResponder(t, fake)
+	seen := response(t, l)
 	if len(seen.Sandboxes) != 1 {
 		t.Fatalf("got %+v", seen)
 	}
@@ -93,12 +93,12 @@ func TestSandboxImage(t *testing.T) {
 // speed.
 func TestSandboxImageIsListedOnceForQuickSandboxes(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	l, _ := newAnswerer(t, fake)
+	l, _ := newResponder(t, fake)
 	for _, id := range []string{"a", "b", "c"} {
 		fake.PutSandbox(critest.Sandbox{ID: id, PodUID: "runtime-pod", CreatedAt: second(1.05)})
 		fake.StoreSandbox(id, critest.Stamps{CreatedAt: second(1), UpdatedAt: second(1.1)})
 	}
-	for _, s := range answer(t, l).Sandboxes {
+	for _, s := range response(t, l).Sandboxes {
 		if !s.ImageKnown || !s.ImagePulledAt.IsZero() {
 			t.Errorf("got %+v", s)
 		}

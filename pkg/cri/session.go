@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// The constant "workers" is the number of requests that a session answers in parallel. The number of parallel
+	// The constant "workers" is the number of requests that a session responds in parallel. The number of parallel
 	// requests is small, because the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
@@ -27,12 +27,12 @@ const (
 // session is one connection to a runtime, from the first successful call until the connection breaks. The runtime's
 // version is valid for one session, because an upgrade breaks the connection.
 type session struct {
-	source   *Source
-	client   *client
-	answerer *answerer
-	runtime  string     // name and version, for messages
-	limits   string     // what the runtime cannot report, or empty
-	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
+	source    *Source
+	client    *client
+	responder *responder
+	runtime   string     // name and version, for messages
+	limits    string     // what the runtime cannot report, or empty
+	broken    chan error // capacity 1; isLost drops further errors, because only the first error counts
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]time.Time
@@ -42,18 +42,18 @@ type session struct {
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
-	answerer := &answerer{
+	responder := &responder{
 		client: client, stores: storesOf(version, s.config.Logger),
 		stamps: s.stamps, statuses: s.statuses, now: s.config.Now,
 	}
-	answerer.catalog = catalog{read: answerer.readBlob, machine: platforms.Default(), known: s.contents}
+	responder.catalog = catalog{read: responder.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
-		source:   s,
-		client:   client,
-		answerer: answerer,
-		runtime:  describe(version),
-		limits:   answerer.stores.limits(),
-		broken:   make(chan error, 1),
+		source:    s,
+		client:    client,
+		responder: responder,
+		runtime:   describe(version),
+		limits:    responder.stores.limits(),
+		broken:    make(chan error, 1),
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *session) detail() string {
 
 func (s *session) close() { s.client.close() }
 
-// serve answers requests until ctx ends, the connection breaks, or a request for the runtime's version fails. The
+// serve responds to requests until ctx ends, the connection breaks, or a request for the runtime's version fails. The
 // returned error is the reason why serve ended.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -77,7 +77,7 @@ func (s *session) serve(ctx context.Context) error {
 	s.source.current.Store(s)
 	defer s.source.current.Store(nil) // only one session exists at a time
 	for range workers {
-		running.Go(func() { s.answerAll(ctx) })
+		running.Go(func() { s.responseAll(ctx) })
 	}
 	beat := time.NewTimer(s.source.silence.untilBeat())
 	defer beat.Stop()
@@ -111,28 +111,28 @@ func (s *session) beat(ctx context.Context) error {
 	if _, err := s.client.version(ctx); err != nil {
 		return err
 	}
-	s.source.silence.recordAnswer(ctx, s.source.config, sentAt)
+	s.source.silence.recordResponse(ctx, s.source.config, sentAt)
 	s.source.config.Report(true, s.detail())
 	return nil
 }
 
-// answerAll is the loop of one worker.
-func (s *session) answerAll(ctx context.Context) {
+// responseAll is the loop of one worker.
+func (s *session) responseAll(ctx context.Context) {
 	for {
 		open, request := s.source.pending.next(ctx, s.source.config.Now)
 		if open == nil {
 			return
 		}
-		s.answer(ctx, open, request)
+		s.response(ctx, open, request)
 	}
 }
 
-func (s *session) answer(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
+func (s *session) response(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
 	source := s.source
-	seen, err := s.answerer.answer(ctx, request)
+	seen, err := s.responder.response(ctx, request)
 	if err == nil {
 		source.config.Report(true, s.detail())
-		source.metrics.answered.Inc()
+		source.metrics.responded.Inc()
 		source.config.Observe(ctx, seen)
 		source.pending.finish(open, request)
 		return

@@ -11,14 +11,14 @@ import (
 const (
 	// watchedHeartbeat is the interval at which the agent requests the runtime's version while pods start.
 	watchedHeartbeat = time.Second
-	// slowAnswer is a response time that is too long even for a busy machine.
-	slowAnswer = 300 * time.Millisecond
+	// slowResponse is a response time that is too long even for a busy machine.
+	slowResponse = 300 * time.Millisecond
 )
 
 // silence holds the time of the runtime's last response. Only the goroutine in Source.Run uses silence.
 type silence struct {
-	watched    bool // pods are starting
-	answeredAt time.Time
+	watched     bool // pods are starting
+	respondedAt time.Time
 }
 
 // untilBeat returns the time until the next request for the runtime's version.
@@ -30,21 +30,21 @@ func (s *silence) untilBeat() time.Duration {
 	return pulse.Until(time.Now(), interval)
 }
 
-// recordAnswer records the response to a request sent at sentAt. If the response was slow while pods were starting,
-// recordAnswer also reports a silence to Observe.
-func (s *silence) recordAnswer(ctx context.Context, c Config, sentAt time.Time) {
-	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
+// recordResponse records the response to a request sent at sentAt. If the response was slow while pods were starting,
+// recordResponse also reports a silence to Observe.
+func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time) {
+	if s.watched && c.Now().Sub(sentAt) >= slowResponse {
 		s.recordEnd(ctx, c)
 		return
 	}
-	s.answeredAt = c.Now()
+	s.respondedAt = c.Now()
 }
 
 // recordEnd records the first response after a silence, and reports the silence to Observe if pods were starting during
 // the silence.
 func (s *silence) recordEnd(ctx context.Context, c Config) {
-	now, last := c.Now(), s.answeredAt
-	s.answeredAt = now
+	now, last := c.Now(), s.respondedAt
+	s.respondedAt = now
 	if s.watched && !last.IsZero() && last.Before(now) {
 		c.Observe(ctx, timeline.RuntimeSilent{ArrivedAt: now, From: last, Until: now})
 	}

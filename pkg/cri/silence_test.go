@@ -30,7 +30,7 @@ func TestSilences(t *testing.T) {
 	h.until(true, "containerd")
 	h.source.Watch(true)
 
-	// The runtime answers slowly.
+	// The runtime responds slowly.
 	began := time.Now()
 	fake.Fault(func(ctx context.Context, _ string) error {
 		select {

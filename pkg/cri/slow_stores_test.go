@@ -21,8 +21,8 @@ const (
 	snapshotsPrefix = "/containerd.services.snapshots.v1.Snapshots/"
 )
 
-// TestLayersOfSlowOrMissingStores checks that slow or missing stores only remove layers from the answer. Without a
-// connection, the answer must fail.
+// TestLayersOfSlowOrMissingStores checks that slow or missing stores only remove layers from the response. Without a
+// connection, the response must fail.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
 	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
@@ -33,7 +33,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		resolved, sized bool
 		down, unpack    bool
 		logs            int
-		once            bool // the store receives only one request for two answers
+		once            bool // the store receives only one request for two responses
 	}{
 		{name: "no content store", prefix: contentPrefix, fault: unimplemented, logs: 1, once: true},
 		{name: "no snapshots", prefix: snapshotsPrefix, fault: unimplemented, resolved: true, sized: true, down: true,
@@ -49,7 +49,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
-			l, logs := newAnswerer(t, fake)
+			l, logs := newResponder(t, fake)
 			l.client.timeout = 300 * time.Millisecond
 			fake.Fault(func(ctx context.Context, method string) error {
 				if strings.HasPrefix(method, test.prefix) {
@@ -90,23 +90,23 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 func TestBrokenConnectionIsAnError(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
-	l, _ := newAnswerer(t, fake)
+	l, _ := newResponder(t, fake)
 	fake.Fault(func(_ context.Context, method string) error {
 		if strings.HasPrefix(method, snapshotsPrefix) {
 			return status.Error(codes.Unavailable, "gone")
 		}
 		return nil
 	})
-	_, err := l.answer(t.Context(),
+	_, err := l.response(t.Context(),
 		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v, want an error", err)
 	}
 }
 
-// TestSlowStoresAnswerDownloadsFirst simulates a busy disk. If time is short, the answer must omit the timestamps of
-// unpacking and not the timestamps of downloads. The answer must be marked as incomplete.
-func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
+// TestSlowStoresServeDownloadsFirst simulates a busy disk. If time is short, the response must omit the timestamps of
+// unpacking and not the timestamps of downloads. The response must be marked as incomplete.
+func TestSlowStoresServeDownloadsFirst(t *testing.T) {
 	const contentPrefix, snapshotsPrefix = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
 	for _, test := range []struct {
@@ -122,9 +122,9 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			pulled(fake, "overlayfs",
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
-			l, _ := newAnswerer(t, fake)
+			l, _ := newResponder(t, fake)
 			l.client.timeout = 300 * time.Millisecond
-			var calls atomic.Int32 // number of calls that the runtime answered in time
+			var calls atomic.Int32 // number of calls that the runtime responded to in time
 			fake.Fault(func(ctx context.Context, method string) error {
 				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
 					return nil

@@ -47,12 +47,12 @@ type Config struct {
 	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 
-// Source answers requests about pods from the node's container runtime.
+// Source responds to requests about pods from the node's container runtime.
 type Source struct {
 	config   Config
 	pending  *pending
-	stamps   *lru.Cache              // see answerer.stamps
-	statuses *lru.Cache              // see answerer.statuses
+	stamps   *lru.Cache              // see responder.stamps
+	statuses *lru.Cache              // see responder.statuses
 	contents *lru.Cache              // see catalog.known
 	current  atomic.Pointer[session] // the current session; nil if there is none
 	watch    chan bool               // capacity 1; holds the latest argument of Watch
@@ -86,7 +86,7 @@ func New(config Config) *Source {
 // can call Request, even before Run starts. The source merges open requests about one pod into one request with the
 // images of all these requests. If 1024 pods have open requests, the source drops and counts requests about other pods.
 // If the runtime keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that
-// still needs the answer must call Request again.
+// still needs the response must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -185,7 +185,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 // logCoarse logs which of containerd's stores the runtime does not provide, and the effects. logCoarse logs once for
 // each runtime, even if the connection breaks repeatedly.
 func (s *Source) logCoarse(session *session) {
-	missing, costs := session.answerer.stores.absentStores()
+	missing, costs := session.responder.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}
@@ -202,7 +202,7 @@ func (s *Source) Stores() map[string]bool {
 		return nil
 	}
 	served := map[string]bool{}
-	for _, store := range session.answerer.stores.all() {
+	for _, store := range session.responder.stores.all() {
 		served[store.name] = store.on()
 	}
 	return served

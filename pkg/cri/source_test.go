@@ -75,7 +75,7 @@ func run(t *testing.T, config cri.Config) *harness {
 }
 
 // The method "counted" waits until the metrics of queries have the given values. The source counts a query after it has
-// observed the answer.
+// observed the response.
 func (h *harness) counted(open float64, ended map[string]float64) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -126,7 +126,7 @@ func (h *harness) next() timeline.RuntimeSeen {
 	case seen := <-h.seen:
 		return seen
 	case <-time.After(patience):
-		h.t.Fatal("no answer")
+		h.t.Fatal("no response")
 		return timeline.RuntimeSeen{}
 	}
 }
@@ -189,7 +189,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	h.until(true, "containerd 1.7.27: the sandbox phase lasts until the runtime creates the first container")
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
-		t.Errorf("1.7 answered %+v", seen)
+		t.Errorf("1.7 responded %+v", seen)
 	}
 
 	old.Stop()
@@ -200,7 +200,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	upgraded.StoreSandbox("s-pod",
 		critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
 	h.until(true, "containerd 2.4.2")
-	// The source still answers the open request, in the format of the new version.
+	// The source still responds to the open request, in the format of the new version.
 	for seen := h.next(); ; seen = h.next() {
 		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
 			return
@@ -212,7 +212,7 @@ func TestRuntimeRestarts(t *testing.T) {
 func TestAutoTriesTheNextSocket(t *testing.T) {
 	dir := t.TempDir()
 	deaf, path := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")
-	listener, err := net.Listen("unix", deaf) // accepts connections and never answers
+	listener, err := net.Listen("unix", deaf) // accepts connections and never responds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,10 +249,10 @@ func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
 	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "disk full")
-	h.counted(1, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
+	h.counted(1, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
 	fake.Fault(nil)
 	h.next()
-	h.counted(0, map[string]float64{"answered": 1, "dropped": 0, "given_up": 0})
+	h.counted(0, map[string]float64{"responded": 1, "dropped": 0, "given_up": 0})
 }
 
 func TestConcurrentRequestsAreLimited(t *testing.T) {
@@ -304,5 +304,5 @@ func TestOff(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: endpoint})
 	h.until(false, "disabled")
 	h.source.Request(timeline.RuntimeRequest{UID: "pod"})
-	h.counted(0, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
+	h.counted(0, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
 }

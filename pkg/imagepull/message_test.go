@@ -55,7 +55,7 @@ var messageTests = []struct {
 	{"failed: a container that did not start", "Failed", `Error: failed to create containerd task`,
 		Message{Kind: KindOther}},
 	{"back-off", "BackOff", `Back-off pulling image "app"`, Message{Kind: KindOther}},
-	{"not a pull: the runtime does not answer", "InspectFailed",
+	{"not a pull: the runtime does not respond", "InspectFailed",
 		`Failed to inspect image "app": rpc error: code = Unavailable desc = connection error`,
 		Message{Kind: KindInspectFailed, Image: "app"}},
 	{"the same, without a name", "InspectFailed",

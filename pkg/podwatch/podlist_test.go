@@ -66,7 +66,7 @@ func annotated(p *corev1.Pod) {
 	}
 }
 
-// manyPods is an API server with many copies of one pod. The server does not keep the copies in memory, and answers
+// manyPods is an API server with many copies of one pod. The server does not keep the copies in memory, and responds
 // in protobuf.
 type manyPods struct {
 	pod   []byte // encoded pod
@@ -128,7 +128,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method "list" writes all pods and ignores the limit, like an API server that answers from its watch cache.
+// The method "list" writes all pods and ignores the limit, like an API server that responds from its watch cache.
 func (s *manyPods) list(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {

@@ -32,8 +32,8 @@ func TestEvidenceIsAJoin(t *testing.T) {
 }
 
 // TestTerminationsInAnyOrder checks that the order and the repetition of observations do not change a termination. The
-// test keeps the runtime's answers in order. The first report of the deletion stays first, because this report creates
-// the evidence.
+// test keeps the runtime's responses in order. The first report of the deletion stays first, because this report
+// creates the evidence.
 func TestTerminationsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/terminations/*.script") {
 		input, _ := readScript(t, path)
@@ -53,20 +53,20 @@ func TestTerminationsInAnyOrder(t *testing.T) {
 	}
 }
 
-// shuffledButTheRuntime shuffles the observations but keeps the order of the runtime's answers.
+// shuffledButTheRuntime shuffles the observations but keeps the order of the runtime's responses.
 func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Observation {
-	var answers []RuntimeSeen
+	var responses []RuntimeSeen
 	for _, o := range observations {
-		if answer, ok := o.(RuntimeSeen); ok {
-			answers = append(answers, answer)
+		if response, ok := o.(RuntimeSeen); ok {
+			responses = append(responses, response)
 		}
 	}
-	slices.SortStableFunc(answers, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
+	slices.SortStableFunc(responses, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
 	random.Shuffle(len(observations),
 		func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
 	for i, o := range observations {
 		if _, ok := o.(RuntimeSeen); ok {
-			observations[i], answers = answers[0], answers[1:]
+			observations[i], responses = responses[0], responses[1:]
 		}
 	}
 	return observations

@@ -137,7 +137,7 @@ func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 func TestFutureEventIsReportedAtItsTime(t *testing.T) {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
-	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer",
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no response",
 		FirstAt: base, LastAt: base,
 		NamedAt: base.Add(3 * time.Second)})
 	for want := range 2 {

@@ -26,7 +26,7 @@ func TestClockSetBackDelaysNoReport(t *testing.T) {
 			}
 		}
 		if back == 0 && waited < runtimeGrace {
-			t.Errorf("settled after %s, before the runtime could answer", waited)
+			t.Errorf("settled after %s, before the runtime could respond", waited)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *cluster) stamp() time.Time { return c.now.Add(c.ahead).Truncate(time.Se
 
 func (c *cluster) pass() { c.now = c.now.Add(time.Duration(c.random.Int64N(int64(7 * time.Second)))) }
 
-func (c *cluster) answer() ClockSeen {
+func (c *cluster) response() ClockSeen {
 	c.pass()
 	sent, stamp := c.now, c.now.Add(2*time.Millisecond).Add(c.ahead).Truncate(time.Second)
 	c.now = c.now.Add(5 * time.Millisecond)
@@ -53,7 +53,7 @@ func TestSkewContainsTruthAndNarrows(t *testing.T) {
 			c := &cluster{ahead, base, rand.New(rand.NewPCG(1, uint64(ahead))), 0}
 			var clocks Clocks
 			for i := range 20 {
-				clocks.Observe(c.answer())
+				clocks.Observe(c.response())
 				clocks.Observe(c.bound())
 				clocks.Observe(c.event())
 				s := clocks.Skew()
@@ -93,8 +93,8 @@ func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 			}
 			return forged
 		},
-		"an answer with another clock": func(c *cluster) []Observation {
-			o := c.answer()
+		"a response with another clock": func(c *cluster) []Observation {
+			o := c.response()
 			o.ControlPlaneAt = c.now.Add(time.Hour)
 			return []Observation{o}
 		},
@@ -103,7 +103,7 @@ func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 			c := &cluster{0, base, rand.New(rand.NewPCG(2, 2)), 0}
 			var clocks Clocks
 			for range 5 {
-				clocks.Observe(c.answer())
+				clocks.Observe(c.response())
 				clocks.Observe(c.bound())
 			}
 			for _, o := range bad(c) {
@@ -120,11 +120,11 @@ func TestSkewFollowsAClockThatIsSet(t *testing.T) {
 	c := &cluster{0, base, rand.New(rand.NewPCG(3, 3)), 0}
 	var clocks Clocks
 	for range 40 {
-		clocks.Observe(c.answer())
+		clocks.Observe(c.response())
 	}
 	c.ahead = -5 * time.Second
 	for range 10 {
-		clocks.Observe(c.answer())
+		clocks.Observe(c.response())
 	}
 	if s := clocks.Skew(); !s.Known() || s.Least > c.ahead || s.Most < c.ahead {
 		t.Errorf("the skew is from %s to %s", s.Least, s.Most)

@@ -95,7 +95,7 @@ func compareRuns(a, b *Run) int {
 		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
-// compareImages orders answers about one image by all their fields. An answer that the image is absent comes
+// compareImages orders responses about one image by all their fields. A response that the image is absent comes
 // first.
 func compareImages(a, b *Image) int {
 	return cmp.Or(

@@ -10,18 +10,18 @@ const (
 	// creates the Event in the same function that does the step, so only the scheduling of a thread delays the Event.
 	// The delay was 34 ms on a node whose load was three times its number of cores.
 	eventSlack = instant(100 * time.Millisecond)
-	// answerDelay is the maximum time between the runtime's answer and the kubelet's Event about this answer. The
-	// answer passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes the delay of the answer. The delay was 105 ms on a node whose load was several
-	// times its number of cores.
-	answerDelay = instant(250 * time.Millisecond)
+	// responseDelay is the maximum time between the runtime's response and the kubelet's Event about this response. The
+	// response passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
+	// in the kubelet's message includes the delay of the response. The delay was 105 ms on a node whose load was
+	// several times its number of cores.
+	responseDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
 	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
 	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
-	// step, in addition to answerDelay. The duration of a pull includes the kubelet's request for the image's size. For
-	// a duration that includes the wait in the pull queue, the measurement starts shortly after the Pulling Event.
+	// step, in addition to responseDelay. The duration of a pull includes the kubelet's request for the image's size.
+	// For a duration that includes the wait in the pull queue, the measurement starts shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 

@@ -35,8 +35,8 @@ func isStart(o Observation) bool {
 func startsOf(observations []Observation) (all []occurrence) {
 	known := map[string]bool{}
 	for _, o := range observations {
-		answer, _ := o.(RuntimeSeen)
-		for _, r := range answer.Containers {
+		response, _ := o.(RuntimeSeen)
+		for _, r := range response.Containers {
 			for reason, at := range map[string]instant{reasonCreated: at(r.CreatedAt), reasonStarted: at(r.StartedAt)} {
 				key := fmt.Sprint(r.Name, r.Attempt, reason)
 				if at > 0 && !known[key] {
@@ -87,17 +87,17 @@ func TestRefusalWithoutStarts(t *testing.T) {
 		}
 		line("spec main app base\n0.200 pod scheduled@0\n0.220 pod acknowledged@0 | app waiting")
 		line("0.230 runtime image base present\n0.600 watched")
-		status, answer := "", ""
+		status, response := "", ""
 		for i := range inits {
 			at := float64(i + 1)
 			line("%.3f event i%d Pulled 'Container image \"base\" already present on machine' named@%.3f", at+.11, i,
 				at+.1)
 			status += fmt.Sprintf(" | i%d terminated@%d-%d", i, i+1, i+1)
-			answer += fmt.Sprintf(" | i%d created@%.3f started@%.3f finished@%.3f", i, at+.2, at+.3, at+.8)
+			response += fmt.Sprintf(" | i%d created@%.3f started@%.3f finished@%.3f", i, at+.2, at+.3, at+.8)
 		}
 		begun := inits + 1
 		line("%d.100 pod app waiting reason=CreateContainerConfigError%s", begun, status)
-		line("%d.110 runtime sandbox ready begun@0.300 network@0.400 running@0.500%s", begun, answer)
+		line("%d.110 runtime sandbox ready begun@0.300 network@0.400 running@0.500%s", begun, response)
 		for sent := 0; 3*inits+sent < spamLimit; sent++ {
 			n, made := sent/2+1, begun+11*(sent/2)
 			event := "Pulled 'Container image \"base\" already present on machine'"

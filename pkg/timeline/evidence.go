@@ -15,8 +15,8 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns limits the stored answers about a network that is not ready. The agent never reaches this limit:
-	// it sends fewer requests about the network of one pod in an hour, because the intervals between them grow.
+	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
+	// limit: it sends fewer requests about the network of one pod in an hour, because the intervals between them grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
 	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events
@@ -84,7 +84,7 @@ type Evidence struct {
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer
+	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest response
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }
@@ -277,7 +277,7 @@ func (c *containerEvidence) registryOf(image string) string {
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
 // pods. Three values do not count as a change of the evidence: the latest pod object, the arrival time of the latest
-// waiting reason, and the time of the latest answered request.
+// waiting reason, and the time of the latest request with a response.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

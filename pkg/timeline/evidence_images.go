@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers of the runtime about an image. Often, all three answers are the same. The embedded
-// field holds the runtime's first answer, which describes the image before the kubelet pulled it. The last answer shows
-// whether a pull brought new content.
-// The field "layered" holds the latest complete answer with layers, or else the latest incomplete answer with layers.
-// The field "layered" is nil if no answer has layers.
+// imageEvidence holds three responses of the runtime about an image. Often, all three responses are the same. The
+// embedded field holds the runtime's first response, which describes the image before the kubelet pulled it. The last
+// response shows whether a pull brought new content. The field "layered" holds the latest complete response with
+// layers, or else the latest incomplete response with layers. The field "layered" is nil if no response has layers.
 type imageEvidence struct {
-	*imageAnswer
-	last, layered *imageAnswer
-	// beforeSandbox is true if no sandbox ran at the time of the first answer. Without a running sandbox, the kubelet
+	*imageResponse
+	last, layered *imageResponse
+	// beforeSandbox is true if no sandbox ran at the time of the first response. Without a running sandbox, the kubelet
 	// cannot have started a pull.
 	beforeSandbox bool
 }
 
-// imageAnswer is one answer of the runtime about an image.
-type imageAnswer struct {
+// imageResponse is one response of the runtime about an image.
+type imageResponse struct {
 	Image
 	askedAt time.Time
 }
@@ -32,10 +31,11 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.changed = true
-		answer := &imageAnswer{image, askedAt}
-		e.images = append(e.images, imageEvidence{imageAnswer: answer, last: answer, beforeSandbox: beforeSandbox})
+		response := &imageResponse{image, askedAt}
+		e.images = append(e.images, imageEvidence{imageResponse: response, last: response,
+			beforeSandbox: beforeSandbox})
 		if image.hasLayers() {
-			e.images[len(e.images)-1].layered = answer
+			e.images[len(e.images)-1].layered = response
 		}
 		return
 	}
@@ -46,9 +46,9 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	if !first && !last && !layered {
 		return
 	}
-	kept := &imageAnswer{image, askedAt}
+	kept := &imageResponse{image, askedAt}
 	if first {
-		known.imageAnswer, known.beforeSandbox = kept, beforeSandbox
+		known.imageResponse, known.beforeSandbox = kept, beforeSandbox
 	}
 	if last {
 		known.last = kept
@@ -59,25 +59,25 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// isBefore reports whether this answer comes before another answer about the same image. The answer to the earlier
-// request comes first. If both requests have the same time, compareImages decides the order.
-func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
+// isBefore reports whether this response comes before another response about the same image. The response to the
+// earlier request comes first. If both requests have the same time, compareImages decides the order.
+func (a *imageResponse) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer with layers should replace this answer. A complete answer replaces an
-// incomplete answer. If both answers are complete or both are incomplete, the later answer wins.
-func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
+// containsLess reports whether another response with layers should replace this response. A complete response replaces
+// an incomplete response. If both responses are complete or both are incomplete, the later response wins.
+func (a *imageResponse) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
 	}
 	return a.isBefore(askedAt, image)
 }
 
-// hasLayers reports whether the answer contains the layers that the runtime knows.
+// hasLayers reports whether the response contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// The method "image" returns the answers about an image reference from the spec, or nil if the agent never asked the
+// The method "image" returns the responses about an image reference from the spec, or nil if the agent never asked the
 // runtime about the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
@@ -88,7 +88,7 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. The
+// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again. The
 // timestamp of an image that was absent or pulled again shows when a pull during the start-up ended.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {

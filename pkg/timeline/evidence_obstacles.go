@@ -14,8 +14,8 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// The field "runtime" is true if the latest occurrence is the runtime's answer about its network, and false if the
-	// latest occurrence is an Event.
+	// The field "runtime" is true if the latest occurrence is the runtime's response about its network, and false if
+	// the latest occurrence is an Event.
 	runtime bool
 }
 
@@ -62,7 +62,7 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If an
+// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's responses about its network. If an
 // Event reports that the network is not ready, the obstacle lasts at least until the runtime's last report that the
 // network is not ready. While the network is not ready, the kubelet does not start the pod.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {

@@ -157,7 +157,7 @@ func (r refuter) refutation(p pulledEvent) string {
 }
 
 // absentUntil returns the time until which a container's image was absent, according to the runtime. absentUntil uses
-// the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
+// the time of a response that reports the absence, or the first timestamp of an image that was absent before.
 // absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if the kubelet
 // had created a container from the image before the end of the absence.
 func (e *Evidence) absentUntil(index int16) instant {
@@ -210,7 +210,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 		return false
 	}
 	confirms := func(stamp time.Time) bool {
-		return !stamp.IsZero() && at(stamp) <= pulled.latest && at(stamp) >= pulled.earliest-answerSlack
+		return !stamp.IsZero() && at(stamp) <= pulled.latest && at(stamp) >= pulled.earliest-responseSlack
 	}
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }

@@ -23,8 +23,8 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 }
 
-// applyNetwork records whether the runtime's network was ready. Observations without an answer about the network change
-// nothing.
+// applyNetwork records whether the runtime's network was ready. Observations without a response about the network
+// change nothing.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	asked := at(o.AskedAt)
 	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {

@@ -26,7 +26,7 @@ type fold struct {
 	sandboxes  []chain // the sandboxes after the first sandbox
 	chains     []chain // one chain for each container
 	ready      chain
-	// obstacleEvents holds the obstacle Events of the evidence, extended by the runtime's answers about its network.
+	// obstacleEvents holds the obstacle Events of the evidence, extended by the runtime's responses about its network.
 	obstacleEvents []obstacleEvent
 	// laterObstacles holds the phases of obstacles that the kubelet reported after the beginning of the first sandbox.
 	laterObstacles []Phase

@@ -16,7 +16,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
 		// The kubelet reports the duration of a pull with and without the wait in the queue. Both durations include the
-		// delay of the runtime's answer, so their difference does not include this delay.
+		// delay of the runtime's response, so their difference does not include this delay.
 		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
 			reported, delay = message.Waiting-message.Pull, durationSlack
@@ -64,8 +64,8 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of three delays on a busy node:
-//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's answer
-//   - the time from the runtime's answer about a created container to the kubelet's request to start this container
+//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's response
+//   - the time from the runtime's response about a created container to the kubelet's request to start this container
 //   - the time from the last byte of a layer to the runtime's timestamp of this layer
 const busySlack = 100 * time.Millisecond
 

@@ -51,7 +51,7 @@ func (f *fold) path() []boundary {
 // container the kubelet worked first. So the time before two overlapping milestones can belong to the phases of both
 // containers.
 func (f *fold) shareUnordered(work []boundary) {
-	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > answerDelay && f.ofMain(b) }
+	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > responseDelay && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}

@@ -73,8 +73,8 @@ func (f *fold) containerSteps(c *Container) chain {
 			if len(why) > 0 {
 				next = refused
 			}
-			if f.answerDelayed(index, next) {
-				create.phase, create.also = PhaseUnpack, alsoAnswerDelayed
+			if f.responseDelayed(index, next) {
+				create.phase, create.also = PhaseUnpack, alsoResponseDelayed
 			}
 		}
 		if len(why) > 0 {

@@ -54,7 +54,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// Immediately after the runtime's answer, the network might have become ready, and the kubelet might have
+		// Immediately after the runtime's response, the network might have become ready, and the kubelet might have
 		// started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}

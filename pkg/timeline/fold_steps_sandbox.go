@@ -52,13 +52,13 @@ func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 
 // These lists hold phases that a step can contain in addition to its own phase.
 var (
-	alsoSandboxImage  = []Phase{PhaseSandboxImage}
-	alsoPull          = []Phase{PhasePull}
-	alsoUnpack        = []Phase{PhaseUnpack}
-	alsoDevice        = []Phase{PhaseDevice}
-	alsoAPIServer     = []Phase{PhaseAPIServer}
-	alsoKubeletSync   = []Phase{PhaseKubeletSync}
-	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
+	alsoSandboxImage    = []Phase{PhaseSandboxImage}
+	alsoPull            = []Phase{PhasePull}
+	alsoUnpack          = []Phase{PhaseUnpack}
+	alsoDevice          = []Phase{PhaseDevice}
+	alsoAPIServer       = []Phase{PhaseAPIServer}
+	alsoKubeletSync     = []Phase{PhaseKubeletSync}
+	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
 // firstSandbox returns the attempt of the first sandbox that ran according to the runtime. If the runtime does not

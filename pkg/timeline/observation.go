@@ -92,14 +92,14 @@ type EventsLost struct {
 	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }
 
-// RuntimeSeen is the container runtime's answer about one pod.
+// RuntimeSeen is the container runtime's response about one pod.
 type RuntimeSeen struct {
 	UID        string         `json:"uid"`                 // the pod object's UID, also for static pods
 	AskedAt    time.Time      `json:"asked_at,omitzero"`   // on the agent's clock, immediately before the first request
-	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // on the agent's clock, after the last answer
+	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // on the agent's clock, after the last response
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`
-	Images     []Image        `json:"images,omitempty"` // answers to RuntimeRequest.Images, in no particular order
+	Images     []Image        `json:"images,omitempty"` // responses to RuntimeRequest.Images, in no particular order
 	// NetworkDown is true if the runtime's network was not ready, for example because no network plugin is
 	// configured. NetworkUp is true if the network was ready. NetworkDown and NetworkUp are both false if
 	// RuntimeRequest.Network did not request the state of the network.
@@ -107,12 +107,12 @@ type RuntimeSeen struct {
 	NetworkUp   bool `json:"network_up,omitzero"`
 }
 
-// RuntimeSilent means that the container runtime did not answer for some time. The runtime was stopped, restarted, or
+// RuntimeSilent means that the container runtime did not respond for some time. The runtime was stopped, restarted, or
 // too busy.
 type RuntimeSilent struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock
-	From      time.Time `json:"from,omitzero"`       // time of the last answer before the silence, on the agent's clock
-	Until     time.Time `json:"until,omitzero"`      // time of the first answer after the silence, on the agent's clock
+	From      time.Time `json:"from,omitzero"`       // time of the last response before the silence, agent's clock
+	Until     time.Time `json:"until,omitzero"`      // time of the first response after the silence, agent's clock
 }
 
 // ClockSeen is a reading of the control plane's clock from a response to the agent.

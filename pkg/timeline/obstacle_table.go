@@ -26,7 +26,7 @@ const (
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
 	obstacleSandboxConfig  // the node does not have the runtime that the pod requests
-	obstacleSandboxTimeout // the runtime did not answer in time, for an unknown reason
+	obstacleSandboxTimeout // the runtime did not respond in time, for an unknown reason
 	obstacleSandbox        // any other failure of the runtime to create a sandbox
 	obstacleSandboxKubelet // the kubelet failed before it asked the runtime for a sandbox
 	obstacleSandboxUnknown // the kubelet or the runtime failed to create a sandbox; the text does not show which one

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// outage simulates the kubelet while the registry of a pod's only image does not answer. The simulation follows
+// outage simulates the kubelet while the registry of a pod's only image does not respond. The simulation follows
 // pod_workers.go, image_manager.go and tools/record: a sync reports the result of the previous sync, and then tries to
 // pull the image if the back-off is over. After 25 Events, the client sends one Event every five minutes.
 type outage struct {
@@ -116,7 +116,7 @@ func (o *outage) trueBackoff(until time.Time) (total time.Duration) {
 	return total
 }
 
-// TestOutageOfRegistry checks the timelines of a pod whose registry does not answer for up to an hour. The kubelet's
+// TestOutageOfRegistry checks the timelines of a pod whose registry does not respond for up to an hour. The kubelet's
 // client drops most Events of such a pod. At every instant, the true back-off must lie within the error bound, apart
 // from the time that the timeline calls unattributed. If the pulls fail immediately, little time may be unattributed.
 func TestOutageOfRegistry(t *testing.T) {

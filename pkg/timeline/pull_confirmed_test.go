@@ -7,11 +7,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestConfirmedPulls checks that Events about a pull need confirmation by the runtime's answer or the kubelet's status.
+// TestConfirmedPulls checks that Events about a pull need confirmation by the runtime's response or the kubelet's
+// status.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
 	at := base.Add
-	answered := func(after time.Duration, i Image) RuntimeSeen {
+	responded := func(after time.Duration, i Image) RuntimeSeen {
 		i.Ref = image
 		return RuntimeSeen{UID: "u", AskedAt: at(after), ArrivedAt: at(after), Images: []Image{i},
 			Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: at(600 * time.Millisecond)}}}
@@ -21,27 +22,27 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 	long := at(-time.Hour)
 	for name, c := range map[string]struct {
-		policy  PullPolicy
-		runs    bool
-		runtime bool
-		answers []Observation
-		want    bool
+		policy    PullPolicy
+		runs      bool
+		runtime   bool
+		responses []Observation
+		want      bool
 	}{
 		"Events alone": {PullIfNotPresent, false, true, nil, false},
 		"absent from the runtime": {PullIfNotPresent, false, true,
-			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
+			[]Observation{responded(time.Second, Image{}), responded(9*time.Second, Image{})}, false},
 		"downloaded": {PullIfNotPresent, false, true,
-			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
+			[]Observation{responded(time.Second, Image{}), responded(9*time.Second, Image{Present: true})}, true},
 		"downloaded before the first query": {PullIfNotPresent, false, true,
-			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
+			[]Observation{responded(9*time.Second, there(at(4*time.Second)))}, true},
 		"absent, then running": {PullIfNotPresent, true, true,
-			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
+			[]Observation{responded(time.Second, Image{}), responded(9*time.Second, Image{})}, true},
 		"present": {PullIfNotPresent, false, true,
-			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+			[]Observation{responded(time.Second, there(long)), responded(9*time.Second, there(long))}, false},
 		"present and running": {PullIfNotPresent, true, true,
-			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+			[]Observation{responded(time.Second, there(long)), responded(9*time.Second, there(long))}, false},
 		"pulled again": {PullAlways, false, true,
-			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
+			[]Observation{responded(time.Second, there(long)), responded(9*time.Second,
 				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
 		"running, with policy Always":              {PullAlways, true, true, nil, true},
 		"running, without a runtime":               {PullIfNotPresent, true, false, nil, true},
@@ -70,7 +71,7 @@ func TestConfirmedPulls(t *testing.T) {
 				o.LastAt, o.ArrivedAt = o.FirstAt, o.FirstAt.Add(500*time.Millisecond)
 				e.Apply(o)
 			}
-			for _, o := range c.answers {
+			for _, o := range c.responses {
 				e.Apply(o)
 			}
 			made, _ := e.Timeline(at(10*time.Second), Skew{})

@@ -4,15 +4,15 @@ import (
 	"time"
 )
 
-// answerSlack is the maximum time from an image's timestamp to the runtime's answer. Before the answer, containerd
-// stores the image under its other names, with one database write for each name, and reads the image's size
+// responseSlack is the maximum time from an image's timestamp to the runtime's response. Before the response,
+// containerd stores the image under its other names, with one database write for each name, and reads the image's size
 // (internal/cri/server/images, PullImage).
-const answerSlack = instant(250 * time.Millisecond)
+const responseSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval that contains the end of a pull. A pull ends when the runtime has stored the image and
-// answered the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU can
-// receive the answer at any later time. The field "latest" is maxInstant if there is no upper bound. The zero value
-// means unknown.
+// responded to the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU
+// can receive the response at any later time. The field "latest" is maxInstant if there is no upper bound. The zero
+// value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
@@ -22,7 +22,7 @@ func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
 // pullEndBetween returns the end of a pull. The argument "from" is the earliest possible time at which the runtime
 // stored the image. The argument "last" is the latest possible timestamp of the image.
-func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
+func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + responseSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
 // after the kubelet's Event about the pull, belong to other pods' pulls or to restarts.
@@ -115,7 +115,7 @@ func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
-// eventLate reports whether the kubelet received the runtime's answer long after the end of the pull.
+// eventLate reports whether the kubelet received the runtime's response long after the end of the pull.
 func (p pullEvidence) eventLate() bool {
 	return !p.eventOnTime() && p.pulled.latest > p.runtimeEnd.latest
 }
@@ -134,7 +134,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if !p.pulled.known() {
 		return constraints
 	}
-	event := p.pulled.answered(finished)
+	event := p.pulled.responded(finished)
 	if p.pulled.present {
 		event = p.pulled.constraint(finished) // the kubelet found the image on the node
 	}
@@ -144,21 +144,21 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// The method "answered" returns the constraint on the time of the runtime's answer, which the kubelet reports in an
+// The method "responded" returns the constraint on the time of the runtime's response, which the kubelet reports in an
 // Event.
-func (w window) answered(k milestoneKey) constraint {
+func (w window) responded(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {
-		c.earliest -= answerDelay - eventSlack // the window already includes eventSlack
+		c.earliest -= responseDelay - eventSlack // the window already includes eventSlack
 	}
 	return c
 }
 
-// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The delay has two possible causes. The runtime writes the image again before its answer, and a busy
-// disk can have slowed this write. The kubelet can also have received the answer late, because it was stopped or lacked
-// CPU.
-func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
+// responseDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
+// unusually long. The delay has two possible causes. The runtime writes the image again before its response, and a busy
+// disk can have slowed this write. The kubelet can also have received the response late, because it was stopped or
+// lacked CPU.
+func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {
 		return p.eventLate()

@@ -106,9 +106,9 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's image. The
-// kubelet requests a pull or uses the image only after the runtime's answer. imageCheckedBy returns maxInstant if the
-// time is unknown.
+// imageCheckedBy returns the latest time at which the runtime can have responded whether it has a container's image.
+// The kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if
+// the time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -165,7 +165,7 @@ func (p pulledEvent) before(request constraint) bool {
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
-		constraints = append(constraints, f.answered(milestoneKey{index, f.attempt, MilestonePullFailed}))
+		constraints = append(constraints, f.responded(milestoneKey{index, f.attempt, MilestonePullFailed}))
 	}
 	p, final := evidence.pulled, evidence.finalAttempt
 	constraints = append(constraints, evidence.endConstraints(milestoneKey{index, final, MilestonePullFinished})...)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull after it has mounted the image's layers
+// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) responds to a pull after it has mounted the image's layers
 // from the registry. The snapshotter downloads the content of the layers later, for example when a process reads a
 // file. So the download happens while the container starts and runs.
 

@@ -25,9 +25,9 @@ type PullLog struct {
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
 	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
 	layers   recentLayers
-	images   map[string]imageAnswerOf // the runtime's last answer about each image, by normalized name
-	// The field "sandboxes" holds the runtime's answers about the sandboxes of pods, by pod UID. The field is nil until
-	// the runtime's first answer.
+	images   map[string]imageResponseOf // the runtime's last response about each image, by normalized name
+	// The field "sandboxes" holds the runtime's responses about the sandboxes of pods, by pod UID. The field is nil
+	// until the runtime's first response.
 	sandboxes map[string]sandboxSince
 }
 
@@ -40,7 +40,7 @@ type loggedPull struct {
 	imageAbsent bool // the kubelet had found that the image was absent
 	blocker     Blocker
 	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
-	from, until time.Time // when the kubelet asked the runtime, and when the runtime answered
+	from, until time.Time // when the kubelet asked the runtime, and when the runtime responded
 	// startUnknown is true if the start is unknown, and the field "from" contains the time of the request instead.
 	// startUnknown is always true for a failed pull.
 	startUnknown    bool
@@ -169,10 +169,10 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 		l.requests = map[string]pullRequest{}
 	}
 	of := requestOf(uid, container)
-	answer := func(p loggedPull) bool {
+	response := func(p loggedPull) bool {
 		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
 	}
-	over := slices.ContainsFunc(l.pulls, answer) || slices.ContainsFunc(l.pending, answer)
+	over := slices.ContainsFunc(l.pulls, response) || slices.ContainsFunc(l.pending, response)
 	for other, request := range l.requests {
 		if podOf(other) != uid || other == of {
 			continue

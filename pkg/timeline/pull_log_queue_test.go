@@ -9,7 +9,7 @@ import (
 )
 
 // nodePull is one pull in a test. Its times are in seconds: the kubelet's request, the request to the runtime, and the
-// runtime's answer. A pull is running if "until" is 0. A completed pull failed if "from" is 0.
+// runtime's response. A pull is running if "until" is 0. A completed pull failed if "from" is 0.
 type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog returns a log with the given pulls, in the order of their ends. Each pull belongs to a different pod.

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// maxImageAnswers is the maximum number of images for which the log keeps the runtime's last answer. A node has several
-// hundred images.
-const maxImageAnswers = 512
+// maxImageResponses is the maximum number of images for which the log keeps the runtime's last response. A node has
+// several hundred images.
+const maxImageResponses = 512
 
-// maxSandboxes is the maximum number of pods for which the log keeps the runtime's answers about sandboxes. By default,
-// the kubelet runs at most 110 pods at the same time.
+// maxSandboxes is the maximum number of pods for which the log keeps the runtime's responses about sandboxes. By
+// default, the kubelet runs at most 110 pods at the same time.
 const maxSandboxes = 1024
 
-// imageAnswerOf is the runtime's last answer about an image.
-type imageAnswerOf struct {
+// imageResponseOf is the runtime's last response about an image.
+type imageResponseOf struct {
 	askedAt     time.Time
 	present     bool
 	first, last time.Time // the ends of the image's first and latest pull; zero if the runtime does not report them
 }
 
-// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute. Anyone who
-// can create Events can forge a pull, and a forged pull would change the timelines of other pods.
+// ObserveRuntime records the runtime's responses about images and drops the pulls that these responses refute. Anyone
+// who can create Events can forge a pull, and a forged pull would change the timelines of other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
@@ -29,10 +29,10 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 			continue
 		}
 		if l.images == nil {
-			l.images = map[string]imageAnswerOf{}
+			l.images = map[string]imageResponseOf{}
 		}
-		l.images[name] = imageAnswerOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
-		forgetOldest(l.images, maxImageAnswers, name, func(a imageAnswerOf) time.Time { return a.askedAt })
+		l.images[name] = imageResponseOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
+		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.askedAt })
 	}
 	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.refuted) {
 		l.pulls = slices.DeleteFunc(l.pulls, l.refuted)
@@ -41,8 +41,8 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds the runtime's answers about a pod's sandboxes. The field begunAt is the start of the earliest
-// sandbox. The field askedAt is the time of the latest request to the runtime. The field "none" is true if no answer
+// sandboxSince holds the runtime's responses about a pod's sandboxes. The field begunAt is the start of the earliest
+// sandbox. The field askedAt is the time of the latest request to the runtime. The field "none" is true if no response
 // contained a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
@@ -101,8 +101,8 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown reports whether an answer of the runtime shows that a pod's sandbox existed at an instant. The kubelet
-// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's answer
+// sandboxKnown reports whether a response of the runtime shows that a pod's sandbox existed at an instant. The kubelet
+// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's response
 // proves that the pod can have pulled an image, but an Event alone does not prove this. Without a runtime as a source,
 // sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
@@ -114,7 +114,7 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 }
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no sandbox at
-// the time of the request. Until the runtime answers, the request counts as a pull in the queue. While an unconfirmed
+// the time of the request. Until the runtime responds, the request counts as a pull in the queue. While an unconfirmed
 // request exists, PullLog names no pull as the reason for another pod's wait, because the named pull could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
@@ -122,7 +122,7 @@ func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// RequestsRuntime reports whether the runtime's next answer could refute one of the pod's open pull requests in the
+// RequestsRuntime reports whether the runtime's next response could refute one of the pod's open pull requests in the
 // log.
 func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
@@ -137,22 +137,23 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answer if there are more answers than the limit "most". forgetOldest never
-// removes the answer whose key is the argument "newest".
-func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
-	if len(answers) <= most {
+// forgetOldest removes the oldest response if there are more responses than the limit "most". forgetOldest never
+// removes the response whose key is the argument "newest".
+func forgetOldest[A any](responses map[string]A, most int, newest string, askedAt func(A) time.Time) {
+	if len(responses) <= most {
 		return
 	}
 	oldest := ""
-	for name, answer := range answers {
+	for name, response := range responses {
 		if name == newest {
 			continue
 		}
-		if c := askedAt(answer).Compare(askedAt(answers[oldest])); oldest == "" || c < 0 || c == 0 && name < oldest {
+		if c := askedAt(response).Compare(askedAt(responses[oldest])); oldest == "" || c < 0 ||
+			c == 0 && name < oldest {
 			oldest = name
 		}
 	}
-	delete(answers, oldest)
+	delete(responses, oldest)
 }
 
 // The method "refuted" reports whether the runtime refutes a successful pull. The runtime refutes the pull in three
@@ -161,18 +162,18 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 //   - The latest pull of the image ended before this pull began.
 //   - The image was still absent after this pull.
 func (l *PullLog) refuted(p loggedPull) bool {
-	answer, known := l.images[p.image]
+	response, known := l.images[p.image]
 	if !known || p.failed {
 		return false
 	}
-	if !answer.present {
-		return answer.askedAt.After(p.until.Add(p.error))
+	if !response.present {
+		return response.askedAt.After(p.until.Add(p.error))
 	}
-	if !answer.first.IsZero() && answer.first.After(p.until.Add(p.error)) {
+	if !response.first.IsZero() && response.first.After(p.until.Add(p.error)) {
 		return true
 	}
-	asked := answer.askedAt.After(p.until.Add(p.error))
-	return asked && !answer.last.IsZero() && answer.last.Before(p.from.Add(-p.error))
+	asked := response.askedAt.After(p.until.Add(p.error))
+	return asked && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
 }
 
 // compareAll compares all pairs of pulls again after the log dropped some pulls.

@@ -24,9 +24,9 @@ func TestForgedPullsOfOthers(t *testing.T) {
 	thief := shopPod("thief", "x")
 	thief.AcknowledgedAt = second(2)
 	for _, test := range []struct {
-		name   string
-		event  EventSeen
-		answer *Image
+		name     string
+		event    EventSeen
+		response *Image
 	}{
 		{"an image that the container does not have", pulled("mine", 10, 7), nil},
 		{"dated in the future", future, nil},
@@ -38,15 +38,15 @@ func TestForgedPullsOfOthers(t *testing.T) {
 			&Image{Ref: "x", Present: true, FirstPulledAt: second(-99), PulledAt: second(-99)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for _, first := range []string{"the Event", "the answer"} {
+			for _, first := range []string{"the Event", "the response"} {
 				var log PullLog
 				if first == "the Event" {
 					log.Observe(test.event, thief)
 				}
-				if test.answer != nil {
-					log.ObserveRuntime(RuntimeSeen{AskedAt: second(15), Images: []Image{*test.answer}})
+				if test.response != nil {
+					log.ObserveRuntime(RuntimeSeen{AskedAt: second(15), Images: []Image{*test.response}})
 				}
-				if first == "the answer" {
+				if first == "the response" {
 					log.Observe(test.event, thief)
 				}
 				if len(log.pulls) != 0 {
@@ -88,7 +88,7 @@ func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 
 // TestPullsOfPodsWithoutASandbox checks Events about pulls of pods that wait for their sandbox. The Events report an
 // open request, a pull in parallel with another pod's pull, and a failure. The pull and the failure must count after
-// the runtime shows that the sandbox already existed, whether the Events or the runtime's answers arrive first. The
+// the runtime shows that the sandbox already existed, whether the Events or the runtime's responses arrive first. The
 // request must count until the runtime refutes it. A forged request can only remove a blocker's name from other pods'
 // pulls.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
@@ -115,12 +115,12 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 					for uid := range honest {
 						log.ObserveRuntime(made(uid, -1))
 					}
-					answer := RuntimeSeen{UID: name, AskedAt: second(test.askedAt)}
+					response := RuntimeSeen{UID: name, AskedAt: second(test.askedAt)}
 					if test.sandboxAt >= 0 {
-						answer.Sandboxes = []Sandbox{{ID: name, BegunAt: second(test.sandboxAt)}}
+						response.Sandboxes = []Sandbox{{ID: name, BegunAt: second(test.sandboxAt)}}
 					}
 					if test.askedAt >= 0 {
-						log.ObserveRuntime(answer)
+						log.ObserveRuntime(response)
 					}
 				}
 				pulls := map[string]nodePull{name: forged}
@@ -149,9 +149,9 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestPendingAnswerEndsItsRequest applies the Events about a pull in the wrong order, as a list can deliver them. The
+// TestPendingResponseEndsItsRequest applies the Events about a pull in the wrong order, as a list can deliver them. The
 // runtime reports the pod's sandbox only after these Events.
-func TestPendingAnswerEndsItsRequest(t *testing.T) {
+func TestPendingResponseEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
 	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})

@@ -113,7 +113,7 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 }
 
 // TestPullLogIgnoresFailedInspections checks that a failed inspection of an image is not a pull. In a failed
-// inspection, the kubelet asked the runtime whether it has the image, and the runtime did not answer.
+// inspection, the kubelet asked the runtime whether it has the image, and the runtime did not respond.
 func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{

@@ -111,7 +111,7 @@ func randomObservations(random *rand.Rand) []Observation {
 		case 1:
 			observations = append(observations, r.event(arrivedAt))
 		case 2:
-			observations = append(observations, r.answer(arrivedAt))
+			observations = append(observations, r.response(arrivedAt))
 		default:
 			watched := EventsWatched{UID: "uid-1", ArrivedAt: arrivedAt, OpenedAt: arrivedAt}
 			if r.flip() {
@@ -184,7 +184,7 @@ func (r randomValues) event(arrivedAt time.Time) EventSeen {
 		Count: r.IntN(4) * r.IntN(1000)}
 }
 
-func (r randomValues) answer(arrivedAt time.Time) RuntimeSeen {
+func (r randomValues) response(arrivedAt time.Time) RuntimeSeen {
 	o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: r.IntN(3) == 0,
 		NetworkUp: r.IntN(3) == 0}
 	for range r.IntN(3) {

@@ -36,7 +36,7 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 }
 
 // TestReplayOfScripts replays the observations of every script and expects the script's phases. The test does not
-// compare details such as a digest, because the agent ignores answers that it no longer needs.
+// compare details such as a digest, because the agent ignores responses that it no longer needs.
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}

@@ -8,7 +8,7 @@ import (
 // These constants limit the waits for evidence that should arrive soon.
 const (
 	// runtimeGrace and eventGrace limit the wait for late evidence after the end of the start-up. runtimeGrace
-	// limits the wait for an answer of the runtime. eventGrace limits the wait for Events. The kubelet sends Events
+	// limits the wait for a response of the runtime. eventGrace limits the wait for Events. The kubelet sends Events
 	// in parallel with its status, and retries after 10 s if the API server was unavailable (client-go,
 	// tools/record).
 	runtimeGrace = 3 * time.Second
@@ -16,8 +16,8 @@ const (
 	// layersGrace is the time in which the agent repeats its query if the runtime's stores did not report all layers of
 	// a new image.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the wait between two requests to the runtime, if the first answer lacked facts that the pod object
-	// reports.
+	// reaskAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
+	// object reports.
 	reaskAfter = time.Second
 	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
 	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.
@@ -33,8 +33,8 @@ const (
 	// waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that
 	// appears within sandboxPatience belongs to the first attempt.
 	sandboxPatience = 2 * time.Second
-	// runtimePatience is the maximum time that the agent waits for the runtime's answer about an image. An answer
-	// usually takes less than a second. If the runtime does not answer, the agent requests the kubelet's Events.
+	// runtimePatience is the maximum time that the agent waits for the runtime's response about an image. A response
+	// usually takes less than a second. If the runtime does not respond, the agent requests the kubelet's Events.
 	runtimePatience = 5 * time.Second
 )
 
@@ -94,20 +94,20 @@ func (i *imageEvidence) mayHaveNewLayers() bool {
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer can
+// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later response can
 // contain the missing layers. After a pull, the disk is busy for some time. The agent asks again only within
 // layersGrace.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
-// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in the last answer.
+// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in the last response.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
 	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 
-// pulledSince reports whether the image was pulled, or might have been pulled, after the runtime's last answer about
+// pulledSince reports whether the image was pulled, or might have been pulled, after the runtime's last response about
 // the image.
 func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	index, evidence := e.container(c.Name)
@@ -121,7 +121,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if !image.last.Present {
 		return used != maxInstant
 	}
-	// If the runtime reports timestamps of images, the next answer shows whether the image was pulled again.
+	// If the runtime reports timestamps of images, the next response shows whether the image was pulled again.
 	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
 		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
@@ -171,8 +171,8 @@ func (e *Evidence) askedSince() time.Time {
 
 // requestsEvents reports whether the start-up needs the kubelet's Events. If a container's image needs a pull or was
 // pulled, the start-up needs Events until the kubelet's Event about the pull arrives. A pod whose images are all on the
-// node needs no Events. If the runtime's answer about an image is overdue, the agent assumes that the image can need a
-// pull.
+// node needs no Events. If the runtime's response about an image is overdue, the agent assumes that the image can need
+// a pull.
 //
 // After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
@@ -190,7 +190,7 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
 			continue
 		}
-		// The runtime's answer will show whether the image is present.
+		// The runtime's response will show whether the image is present.
 		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue
 		if hookBefore || c.PullPolicy == PullAlways || !awaited && e.mayBePulled(c) {
 			return true
@@ -233,7 +233,7 @@ func (e *Evidence) mayBePulled(c Container) bool {
 
 // RuntimeRequest is a request to the runtime for facts about one pod.
 type RuntimeRequest struct {
-	UID        string // the pod object's UID, which the answer repeats
+	UID        string // the pod object's UID, which the response repeats
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestEventsAreWatchedWithoutRuntime checks pods that arrive while the runtime answers late or never. The agent
-// must request the kubelet's Events when the runtime's answer is overdue, and not before.
+// TestEventsAreWatchedWithoutRuntime checks pods that arrive while the runtime responds late or never. The agent
+// must request the kubelet's Events when the runtime's response is overdue, and not before.
 func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	answer := func(at float64, present bool) Observation {
+	response := func(at float64, present bool) Observation {
 		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
 			Images: []Image{{Ref: "x", Present: present}}}
 	}
@@ -32,18 +32,18 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 		at           float64
 		want         bool
 	}{
-		"it may still answer": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
-		"it did not answer":   {0, []Observation{seen(0, false), sandbox}, 5.1, true},
-		"it answers late, without the image": {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1,
+		"it may still respond": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
+		"it did not respond":   {0, []Observation{seen(0, false), sandbox}, 5.1, true},
+		"it responds late, without the image": {0, []Observation{seen(0, false), sandbox, response(7, false)}, 7.1,
 			true},
-		"it answers late, with the image": {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1,
+		"it responds late, with the image": {0, []Observation{seen(0, false), sandbox, response(7, true)}, 7.1,
 			false},
-		"it answers at once": {0, []Observation{seen(0, false), sandbox, answer(0.3, true)}, 60,
+		"it responds at once": {0, []Observation{seen(0, false), sandbox, response(0.3, true)}, 60,
 			false},
-		"a previous agent queried before":      {30, []Observation{seen(0, false), sandbox}, 34.9, false},
-		"this agent queried without an answer": {30, []Observation{seen(0, false), sandbox}, 35.1, true},
-		"over, and it may still answer":        {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
-		"over, and its answer is overdue":      {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
+		"a previous agent queried before":       {30, []Observation{seen(0, false), sandbox}, 34.9, false},
+		"this agent queried without a response": {30, []Observation{seen(0, false), sandbox}, 35.1, true},
+		"over, and it may still respond":        {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
+		"over, and its response is overdue":     {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
 		"over, and late Events are overdue too": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1,
 			false},
 	} {
@@ -61,23 +61,23 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	}
 }
 
-// TestNoEventWatchWhileRuntimeAnswers checks nodes on which all images are present. For any distribution of the
-// runtime's answers over the first seconds, no watch may open.
-func TestNoEventWatchWhileRuntimeAnswers(t *testing.T) {
+// TestNoEventWatchWhileRuntimeResponses checks nodes on which all images are present. For any distribution of the
+// runtime's responses over the first seconds, no watch may open.
+func TestNoEventWatchWhileRuntimeResponds(t *testing.T) {
 	for pods := range 110 {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
 		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base,
 			Containers: []Container{{Name: "a", Image: "x", PullPolicy: PullIfNotPresent},
 				{Name: "b", Image: "y", PullPolicy: PullIfNotPresent}}}
 		e.Apply(PodSeen{ArrivedAt: base, Pod: pod})
-		answered := base.Add(time.Duration(pods) * runtimePatience / 110)
+		responded := base.Add(time.Duration(pods) * runtimePatience / 110)
 		for at := base; at.Before(base.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
-			if !at.Before(answered) {
-				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: answered, ArrivedAt: answered,
+			if !at.Before(responded) {
+				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: responded, ArrivedAt: responded,
 					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
 			}
 			if e.Requests(at).Events {
-				t.Fatalf("answered after %s, Events are requested after %s", answered.Sub(base), at.Sub(base))
+				t.Fatalf("responded after %s, Events are requested after %s", responded.Sub(base), at.Sub(base))
 			}
 		}
 	}

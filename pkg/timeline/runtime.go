@@ -36,7 +36,7 @@ type Sandbox struct {
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
 	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The
-	// runtime's name, version or answer proves that Unstamped is true. For example, Unstamped is true for CRI-O, for
+	// runtime's name, version or response proves that Unstamped is true. For example, Unstamped is true for CRI-O, for
 	// containerd 1.x, and for the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
@@ -54,7 +54,7 @@ type ContainerRun struct {
 	Reason     string    `json:"reason,omitzero"` // the runtime's reason for the end: Completed, Error, OOMKilled, …
 }
 
-// Image is the runtime's answer about one image.
+// Image is the runtime's response about one image.
 type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
@@ -75,7 +75,7 @@ type Image struct {
 	Layers []Layer `json:"layers,omitempty"`
 	// Layered is true if RuntimeRequest.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
-	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain the missing
+	// Incomplete is true if the runtime did not report some layers in time. A later response can contain the missing
 	// layers.
 	Incomplete bool `json:"incomplete,omitzero"`
 }

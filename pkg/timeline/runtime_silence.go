@@ -16,7 +16,7 @@ const (
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog records the times in which the runtime did not answer, and finds the phases that the runtime might have
+// SilenceLog records the times in which the runtime did not respond, and finds the phases that the runtime might have
 // delayed. SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 

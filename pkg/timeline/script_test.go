@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT watched [since@S]                           an Event watch has delivered all Events, or the Events since S
 //	AT blind                                       the Event watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
-//	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
+//	AT runtime [asked@S] ITEM | ITEM…              the runtime's response:
 //	    networkdown (the runtime's network is not ready), networkup
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
 //	        [imagepulled@S] [imageunknown] [unstamped]

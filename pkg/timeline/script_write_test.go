@@ -68,7 +68,7 @@ func writeObservation(o Observation) string {
 		}
 		return "watched"
 	case RuntimeSeen:
-		return "runtime " + strings.Join(answerWords(o), " | ")
+		return "runtime " + strings.Join(responseWords(o), " | ")
 	}
 	return fmt.Sprintf("%T", o)
 }
@@ -120,7 +120,7 @@ func podWords(o PodSeen) []string {
 	return parts
 }
 
-func answerWords(o RuntimeSeen) []string {
+func responseWords(o RuntimeSeen) []string {
 	var parts []string
 	stamps := func(words []string, named ...any) []string {
 		for i := 0; i < len(named); i += 2 {

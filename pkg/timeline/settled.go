@@ -6,8 +6,8 @@ import (
 )
 
 // Settled reports whether the start-up is over and the agent expects no more relevant evidence. The agent expects no
-// more evidence if the sources have answered every request, or if the wait for the answers has ended. Settled also
-// returns true if the agent gives up the start-up.
+// more evidence if the sources have responded to every request, or if the wait for the responses has ended. Settled
+// also returns true if the agent gives up the start-up.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)

@@ -19,9 +19,9 @@ type simulatedPod struct {
 	pod        Pod // the spec
 	containers []*simulatedContainer
 	crashing   []*simulatedContainer // running containers that will crash
-	// answeredLate reports whether the kubelet received an answer about a pull late, so that short phases before and
-	// after this answer can be merged.
-	answeredLate bool
+	// respondedLate reports whether the kubelet received a response about a pull late, so that short phases before and
+	// after this response can be merged.
+	respondedLate bool
 	// credentials reports whether the kubelet possibly runs a credential plugin before it requests a pull.
 	credentials bool
 	images      map[string]*storedImage

@@ -218,8 +218,8 @@ func (p *propertyCheck) exact() {
 		if s.phase == PhaseKubeletSync {
 			continue
 		}
-		if p.answeredLate {
-			return // the fold can merge short phases around a late answer
+		if p.respondedLate {
+			return // the fold can merge short phases around a late response
 		}
 		got := "nothing"
 		if len(phases) > 0 {
@@ -228,7 +228,7 @@ func (p *propertyCheck) exact() {
 		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, since(s.start), got)
 		return
 	}
-	if len(phases) > 0 && !p.answeredLate {
+	if len(phases) > 0 && !p.respondedLate {
 		p.breaks(namesTrue, "nothing after %s, got %s", since(phases[0].StartAt), phases[0].Phase)
 	}
 }

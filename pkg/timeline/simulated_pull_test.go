@@ -34,8 +34,8 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
 	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
-	answered := l.now.Add(size + l.late())
-	took, waited := answered.Sub(started), answered.Sub(requested)
+	responded := l.now.Add(size + l.late())
+	took, waited := responded.Sub(started), responded.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
 	case 0: // the format of kubelet 1.24 and earlier
@@ -46,7 +46,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",
 			took.Truncate(time.Millisecond), waited.Truncate(time.Millisecond))
 	}
-	l.now = answered
+	l.now = responded
 	l.event(c.Name, "Pulled", message)
 	return true
 }

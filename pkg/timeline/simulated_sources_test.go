@@ -19,15 +19,15 @@ type simulatedSources struct {
 
 // loss describes the observations that the sources miss. The zero value means no loss.
 type loss struct {
-	events   float64 // the share of Events that never arrive
-	statuses float64 // the share of pod objects that never arrive, except the last
-	answers  float64 // the share of the runtime's answers that never arrive
-	blind    bool    // the pod watch is lost for some time and then lists the pods
-	late     bool    // the Event watch opens late and reports this
-	revision bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
-	shuffled bool    // observations arrive in any order, some of them twice
-	forgets  bool    // the runtime keeps only two runs of each container
-	limited  bool    // the kubelet's client drops Events after spamLimit Events
+	events    float64 // the share of Events that never arrive
+	statuses  float64 // the share of pod objects that never arrive, except the last
+	responses float64 // the share of the runtime's responses that never arrive
+	blind     bool    // the pod watch is lost for some time and then lists the pods
+	late      bool    // the Event watch opens late and reports this
+	revision  bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
+	shuffled  bool    // observations arrive in any order, some of them twice
+	forgets   bool    // the runtime keeps only two runs of each container
+	limited   bool    // the kubelet's client drops Events after spamLimit Events
 }
 
 // observe returns all observations in the order of their arrival, or in a random order if loss.shuffled is true.
@@ -38,7 +38,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 		all = append(all, o)
 	}
 	if a.Runtime {
-		all = append(all, w.answers(pods)...)
+		all = append(all, w.responses(pods)...)
 	}
 	if a.Events {
 		all = append(all, w.eventObservations(pods[0].ArrivedAt)...)
@@ -185,8 +185,8 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// The method "answers" returns the runtime's answers: one answer after each pod object, and one after the end.
-func (w *simulatedSources) answers(pods []PodSeen) []Observation {
+// The method "responses" returns the runtime's responses: one response after each pod object, and one after the end.
+func (w *simulatedSources) responses(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
 		o := RuntimeSeen{UID: w.pod.UID, AskedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
@@ -199,13 +199,13 @@ func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	}
 	asked := false
 	for i, p := range pods {
-		if w.random.Float64() < w.loss.answers {
+		if w.random.Float64() < w.loss.responses {
 			continue
 		}
 		ask(p.ArrivedAt.Add(time.Millisecond), !asked || i == len(pods)-1 || w.random.IntN(3) == 0)
 		asked = true
 	}
-	if w.loss.answers == 0 {
+	if w.loss.responses == 0 {
 		ask(pods[len(pods)-1].ArrivedAt.Add(2*time.Second), true)
 	}
 	return all

@@ -153,15 +153,15 @@ func (l *simulatedPod) endsOnce() bool {
 	return true
 }
 
-// The method "late" returns the delay with which a kubelet without enough CPU receives the runtime's answer about a
+// The method "late" returns the delay with which a kubelet without enough CPU receives the runtime's response about a
 // pull. The delay of the Event is added to this delay. The method derives the delay from the clock, so that the random
 // numbers of all other steps stay the same.
 func (l *simulatedPod) late() time.Duration {
-	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
+	const longest = time.Duration(responseDelay-eventSlack) / time.Millisecond
 	n := time.Duration(l.now.Nanosecond())
 	if n%5 > 0 {
 		return 0
 	}
-	l.answeredLate = true
+	l.respondedLate = true
 	return n / 5 % longest * time.Millisecond
 }

@@ -39,7 +39,7 @@ func someLoss(random *rand.Rand) loss {
 		return random.Float64()
 	}
 	flip := func() bool { return random.IntN(3) == 0 }
-	return loss{events: part(), statuses: part(), answers: part(), blind: flip(), late: flip(), shuffled: true,
+	return loss{events: part(), statuses: part(), responses: part(), blind: flip(), late: flip(), shuffled: true,
 		forgets: flip()}
 }
 

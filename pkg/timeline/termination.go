@@ -9,9 +9,9 @@ const (
 	PhasePreStopHook Phase = "pre_stop_hook"
 	PhaseGrace       Phase = "grace" // from the stop request to the container's end, or to the end of its grace period
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
-	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
+	// PhaseSandboxStop lasts from the end of the last container to the first response without a ready sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
-	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. During
+	// PhaseObjectDeletion lasts from the first response without a ready sandbox to the release of the object. During
 	// PhaseObjectDeletion, the kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to the object's deletion

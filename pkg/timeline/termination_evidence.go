@@ -14,8 +14,8 @@ const maxStops = 64
 
 // TerminationEvidence holds all known facts about one pod's termination. TerminationEvidence begins with the
 // first pod object that contains a deletion request. The same observation can arrive several times. Pod objects and
-// Events can arrive in any order, but the runtime's answers must arrive in their original order. TerminationEvidence is
-// not safe for concurrent use.
+// Events can arrive in any order, but the runtime's responses must arrive in their original order. TerminationEvidence
+// is not safe for concurrent use.
 type TerminationEvidence struct {
 	pod     Pod     // the latest pod object
 	podAt   instant // the arrival of the latest pod object
@@ -39,8 +39,8 @@ type TerminationEvidence struct {
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest runtime request whose answer contained a ready sandbox; zero if there is none
-	sandboxDown  instant // the first answer after sandboxReady that contained no ready sandbox; zero if there is none
+	sandboxReady instant // the latest runtime request whose response contained a ready sandbox; zero if there is none
+	sandboxDown  instant // the first response after sandboxReady that contained no ready sandbox; zero if there is none
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
@@ -50,7 +50,7 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest runtime request whose answer showed that the container was running; zero if none
+	seenRunning instant // the latest runtime request whose response showed that the container was running; zero if none
 	killingAt   instant // the earliest time of the kubelet's Killing Events; zero without such an Event
 	killingLast instant // the latest time of the kubelet's Killing Events; zero without such an Event
 

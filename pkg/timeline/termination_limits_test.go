@@ -14,7 +14,7 @@ func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
 		DeletionObserved: true}
 	at := func(seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
-	answer := RuntimeSeen{UID: pod.UID, AskedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
+	response := RuntimeSeen{UID: pod.UID, AskedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
 	for n := range 10 * maxStops {
 		name := fmt.Sprintf("app-%d", n)
 		stopped := 11
@@ -23,11 +23,11 @@ func TestTerminationWithUnfollowedContainers(t *testing.T) {
 		}
 		pod.Containers = append(pod.Containers,
 			Container{Name: name, Kind: KindMain, State: StateRunning, StartedAt: at(1)})
-		answer.Containers = append(answer.Containers,
+		response.Containers = append(response.Containers,
 			ContainerRun{Name: name, StartedAt: at(1), FinishedAt: at(stopped)})
 	}
 	e := NewTerminationEvidence(PodSeen{ArrivedAt: at(10), Live: true, Pod: pod})
-	e.Apply(answer)
+	e.Apply(response)
 	e.Apply(PodGone{UID: pod.UID, ArrivedAt: at(41), Live: true})
 	end := e.Termination(at(42), Skew{})
 	checkEnd(t, end)

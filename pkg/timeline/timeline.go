@@ -160,7 +160,7 @@ type Pull struct {
 	RequestedAt  time.Time // when the kubelet requested the pull, which then waits in the node's pull queue
 	StartedAt    time.Time // when the kubelet asked the runtime to pull
 	DownloadedAt time.Time // when the last byte had arrived; zero if unknown
-	FinishedAt   time.Time // when the runtime answered
+	FinishedAt   time.Time // when the runtime responded
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
@@ -209,7 +209,7 @@ type Pull struct {
 	Beside int
 
 	early    bool    // some bytes might have arrived before the pull began, with another pull
-	absentAt instant // when the runtime answered that the image is absent; zero without such an answer
+	absentAt instant // when the runtime responded that the image is absent; zero without such a response
 }
 
 // Blocker is a pull of another pod that delayed this pod's pull.

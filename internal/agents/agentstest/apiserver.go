@@ -117,7 +117,7 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if object, ok := apps[strings.TrimPrefix(r.URL.Path, "/apis/apps/v1/namespaces/")]; ok {
-		answer(w, object)
+		response(w, object)
 		return
 	}
 	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
@@ -155,13 +155,13 @@ func (s *APIServer) list(w http.ResponseWriter, r *http.Request, pods []Pod, nam
 		}
 		items = append(items, object(p))
 	}
-	answer(w, map[string]any{"kind": "List", "metadata": map[string]any{}, "items": items})
+	response(w, map[string]any{"kind": "List", "metadata": map[string]any{}, "items": items})
 }
 
 func (s *APIServer) get(w http.ResponseWriter, pods []Pod, namespace, name string) {
 	for _, p := range pods {
 		if p.Namespace == namespace && p.Name == name {
-			answer(w, object(p))
+			response(w, object(p))
 			return
 		}
 	}
@@ -235,7 +235,7 @@ func status(w http.ResponseWriter, code int, message string) {
 		"reason": strings.ReplaceAll(http.StatusText(code), " ", "")})
 }
 
-func answer(w http.ResponseWriter, object any) {
+func response(w http.ResponseWriter, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(object)
 }

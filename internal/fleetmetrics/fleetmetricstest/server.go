@@ -1,4 +1,4 @@
-// Package fleetmetricstest contains a Prometheus server for tests. The server answers the queries of package
+// Package fleetmetricstest contains a Prometheus server for tests. The server responds to the queries of package
 // fleetmetrics. Tests call the package on their own goroutine. The server uses further goroutines until the test ends.
 package fleetmetricstest
 
@@ -28,8 +28,8 @@ const Length = 2 * time.Hour
 // Until returns the end of the report whose queries the server knows.
 func Until() time.Time { return time.Unix(246*60, 0).UTC() }
 
-// Answers contains the results of queries, by the name of the query. The result of a missing query is empty.
-type Answers map[string][]Sample
+// Responses contains the results of queries, by the name of the query. The result of a missing query is empty.
+type Responses map[string][]Sample
 
 // Sample is one sample in the result of a query. Labels contains the name and the value of each label, for example
 // "node", "worker-1".
@@ -41,10 +41,10 @@ type Sample struct {
 // Of returns a sample.
 func Of(value float64, labels ...string) Sample { return Sample{value, labels} }
 
-// Fleet returns the answers about a fleet with two nodes. The network of worker-2 is slow, and the registry
+// Fleet returns the responses about a fleet with two nodes. The network of worker-2 is slow, and the registry
 // quay.example is slow. If workloads is true, the agents export the metrics of workloads.
-func Fleet(workloads bool) Answers {
-	answers := Answers{
+func Fleet(workloads bool) Responses {
+	responses := Responses{
 		"rule_hours": {Of(2)}, "nodes": {Of(2)}, "in_progress": {Of(1)},
 		"start_ups":     {Of(39.75, "state", "ready"), Of(1.25, "state", "failed")},
 		"cause_seconds": {Of(126, "cause", "network"), Of(60, "cause", "registry")},
@@ -65,21 +65,21 @@ func Fleet(workloads bool) Answers {
 		"registry_failures": {Of(1, "registry", "quay.example")},
 	}
 	if !workloads {
-		return answers
+		return responses
 	}
 	web := []string{"namespace", "shop", "workload_kind", "Deployment", "workload", "web"}
 	other := []string{"namespace", "", "workload_kind", "", "workload", "other"}
-	answers["workload_series"], answers["workload_hours"] = []Sample{Of(2)}, []Sample{Of(2)}
-	answers["workload_start_ups"] = []Sample{Of(30, web...), Of(10, other...)}
-	answers["workload_failures"] = []Sample{Of(1, web...)}
-	answers["workload_seconds"] = []Sample{Of(160, web...), Of(900, other...)}
-	answers["workload_lost"] = []Sample{Of(120, web...), Of(800, other...)}
-	answers["workload_most"] = []Sample{Of(100, append(web[:len(web):len(web)], "cause", "network")...)}
-	return answers
+	responses["workload_series"], responses["workload_hours"] = []Sample{Of(2)}, []Sample{Of(2)}
+	responses["workload_start_ups"] = []Sample{Of(30, web...), Of(10, other...)}
+	responses["workload_failures"] = []Sample{Of(1, web...)}
+	responses["workload_seconds"] = []Sample{Of(160, web...), Of(900, other...)}
+	responses["workload_lost"] = []Sample{Of(120, web...), Of(800, other...)}
+	responses["workload_most"] = []Sample{Of(100, append(web[:len(web):len(web)], "cause", "network")...)}
+	return responses
 }
 
 // Serve starts a server that stops when the test ends.
-func Serve(t testing.TB, answers Answers) *httptest.Server {
+func Serve(t testing.TB, responses Responses) *httptest.Server {
 	names := map[string]string{}
 	for line := range strings.Lines(queries) {
 		name, expr, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -95,7 +95,7 @@ func Serve(t testing.TB, answers Answers) *httptest.Server {
 			fmt.Fprintf(w, `{"status":"error","errorType":"bad_data","error":"invalid time, timeout or query"}`)
 			return
 		}
-		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, results(answers[name], at))
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, results(responses[name], at))
 	}))
 	t.Cleanup(server.Close)
 	return server

@@ -14,23 +14,23 @@ const tries = 4;
 
 export async function ask(path, signal) {
   for (let again = 1; ; again++) {
-    const answer = await fetch(path, { signal, headers: { Accept: 'application/json' } });
-    if (answer.ok) return answer.json();
-    if ((answer.status === 429 || answer.status === 503) && again < tries) {
-      await answer.body?.cancel();
-      await pause(1000 * again * Math.min(Number(answer.headers.get('Retry-After')) || 1, 5), signal);
+    const response = await fetch(path, { signal, headers: { Accept: 'application/json' } });
+    if (response.ok) return response.json();
+    if ((response.status === 429 || response.status === 503) && again < tries) {
+      await response.body?.cancel();
+      await pause(1000 * again * Math.min(Number(response.headers.get('Retry-After')) || 1, 5), signal);
       continue;
     }
-    throw new Refusal(answer.status, await why(answer));
+    throw new Refusal(response.status, await why(response));
   }
 }
 
-async function why(answer) {
+async function why(response) {
   try {
-    const { reason } = await answer.json();
+    const { reason } = await response.json();
     if (reason) return message(reason);
   } catch { /* a proxy responds without JSON */ }
-  return 'unexpected response: ' + answer.status + ' ' + message(answer.statusText);
+  return 'unexpected response: ' + response.status + ' ' + message(response.statusText);
 }
 
 export function pause(milliseconds, signal) {
@@ -80,10 +80,10 @@ export class Aggregate {
     this.#asking = asking;
     this.#askedAt = performance.now();
     try {
-      const answer = await ask(typeof this.#path === 'function' ? this.#path() : this.#path, asking.signal);
+      const response = await ask(typeof this.#path === 'function' ? this.#path() : this.#path, asking.signal);
       if (asking.signal.aborted) return;
       this.#asking = null;
-      this.#takes(answer);
+      this.#takes(response);
       this.#fares();
     } catch (error) {
       if (asking.signal.aborted) return;

@@ -66,7 +66,7 @@ export class Feed {
     };
   }
 
-  // An agent that refuses the stream can still answer requests for lists.
+  // An agent that refuses the stream can still respond to requests for lists.
   async #refused() {
     this.#close();
     const wait = this.#wait;

@@ -38,11 +38,11 @@ func (c Client) Termination(ctx context.Context, namespace, name string) (end Te
 	if err != nil {
 		return Termination{}, err
 	}
-	var answer struct {
+	var response struct {
 		Termination Termination `json:"termination"`
 	}
-	err = decode(data, &answer)
-	return answer.Termination, err
+	err = decode(data, &response)
+	return response.Termination, err
 }
 
 // Timelines returns the timelines of all pods that the agent knows.

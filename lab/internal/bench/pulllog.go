@@ -81,7 +81,7 @@ func (l *PullLog) take(line []byte) {
 	}
 }
 
-// endAll ends the open calls of an exited containerd process, because the new process does not answer these calls.
+// endAll ends the open calls of an exited containerd process, because the new process does not respond to these calls.
 func (l *PullLog) endAll() {
 	for _, calls := range l.calls {
 		for i := range calls {

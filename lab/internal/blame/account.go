@@ -176,7 +176,7 @@ func (a Account) addCall(s *stretches, c Call) {
 		}
 	default:
 		s.add(c.From, c.To, log, Runtime)
-		// The container's process already runs, but the runtime has not answered the call yet.
+		// The container's process already runs, but the runtime has not responded to the call yet.
 		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
 			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
 		}

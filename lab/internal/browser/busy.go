@@ -30,15 +30,15 @@ func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 
 // tasks returns the total time of all tasks of the main thread so far, in seconds.
 func (t *Tab) tasks() (float64, error) {
-	answer, err := call(t, performance.GetMetrics, cdp.Empty{})
+	response, err := call(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {
 		return 0, fmt.Errorf("measure the main thread: %w", err)
 	}
-	for _, m := range answer.Metrics {
+	for _, m := range response.Metrics {
 		if m.Name == "TaskDuration" {
 			return m.Value, nil
 		}
 	}
 	return 0, fmt.Errorf("measure the main thread: metric TaskDuration is missing among %d metrics",
-		len(answer.Metrics))
+		len(response.Metrics))
 }

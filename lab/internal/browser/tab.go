@@ -112,7 +112,7 @@ func (t *Tab) listen(event any) {
 		}
 	case *page.EventJavascriptDialogOpening:
 		t.complain("dialog: %s", e.Message)
-		// The goroutine closes the dialog, because the tab answers no calls while a dialog is open.
+		// The goroutine closes the dialog, because the tab responds to no calls while a dialog is open.
 		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	}
 }

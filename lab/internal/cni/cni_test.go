@@ -31,17 +31,17 @@ func (b bench) call(command, id string, extra map[string]any) (int, map[string]a
 		"CNI_IFNAME": "eth0", "CNI_ARGS": "IgnoreUnknown=1;K8S_POD_NAMESPACE=red;K8S_POD_NAME=pod-" + id}
 	var out bytes.Buffer
 	status := Main(func(name string) string { return environment[name] }, bytes.NewReader(input), &out)
-	var answer map[string]any
+	var response map[string]any
 	if out.Len() > 0 {
-		if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
-			b.t.Fatalf("%s answered %q: %v", command, out.String(), err)
+		if err := json.Unmarshal(out.Bytes(), &response); err != nil {
+			b.t.Fatalf("%s responded %q: %v", command, out.String(), err)
 		}
 	}
-	return status, answer
+	return status, response
 }
 
-func ip(answer map[string]any) string {
-	ips, _ := answer["ips"].([]any)
+func ip(response map[string]any) string {
+	ips, _ := response["ips"].([]any)
 	if len(ips) != 1 {
 		return ""
 	}
@@ -52,8 +52,8 @@ func ip(answer map[string]any) string {
 
 func TestCommands(t *testing.T) {
 	b := bench{t, t.TempDir()}
-	if status, answer := b.call("VERSION", "", nil); status != 0 || len(answer["supportedVersions"].([]any)) == 0 {
-		t.Fatalf("VERSION: %d %v", status, answer)
+	if status, response := b.call("VERSION", "", nil); status != 0 || len(response["supportedVersions"].([]any)) == 0 {
+		t.Fatalf("VERSION: %d %v", status, response)
 	}
 	status, first := b.call("ADD", "a", nil)
 	if status != 0 || ip(first) != "127.2.0.2/16" {
@@ -66,8 +66,8 @@ func TestCommands(t *testing.T) {
 		t.Error("CHECK of an attached container fails")
 	}
 	for range 2 { // the runtime can call DEL twice
-		if status, answer := b.call("DEL", "a", nil); status != 0 || answer != nil {
-			t.Fatalf("DEL a: %d %v", status, answer)
+		if status, response := b.call("DEL", "a", nil); status != 0 || response != nil {
+			t.Fatalf("DEL a: %d %v", status, response)
 		}
 	}
 	if status, _ := b.call("CHECK", "a", nil); status == 0 {
@@ -76,8 +76,8 @@ func TestCommands(t *testing.T) {
 	if _, third := b.call("ADD", "c", nil); ip(third) != "127.2.0.2/16" {
 		t.Errorf("the released address is not reused: %v", third)
 	}
-	if status, answer := b.call("STATUS", "", nil); status != 0 || answer != nil {
-		t.Errorf("STATUS: %d %v", status, answer)
+	if status, response := b.call("STATUS", "", nil); status != 0 || response != nil {
+		t.Errorf("STATUS: %d %v", status, response)
 	}
 	valid := []map[string]string{{"containerID": "c", "ifname": "eth0"}}
 	if status, _ := b.call("GC", "", map[string]any{"cni.dev/valid-attachments": valid}); status != 0 {
@@ -98,9 +98,9 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	startedAt := time.Now()
-	status, answer := b.call("ADD", "a", nil)
-	if status == 0 || answer["msg"] != faults.Fail || answer["code"] == nil {
-		t.Errorf("ADD with a fault: %d %v", status, answer)
+	status, response := b.call("ADD", "a", nil)
+	if status == 0 || response["msg"] != faults.Fail || response["code"] == nil {
+		t.Errorf("ADD with a fault: %d %v", status, response)
 	}
 	if took := time.Since(startedAt); took < faults.Delay.Duration {
 		t.Errorf("ADD took %s, the injected delay is %s", took, faults.Delay)
@@ -109,8 +109,8 @@ func TestFaults(t *testing.T) {
 	if err := WriteFaults(filepath.Join(b.dir, "faults"), faults); err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := b.call("ADD", "b", nil); status != 0 {
-		t.Errorf("another namespace's fault was applied: %v", answer)
+	if status, response := b.call("ADD", "b", nil); status != 0 {
+		t.Errorf("another namespace's fault was applied: %v", response)
 	}
 	entries, err := ReadLog(filepath.Join(b.dir, "log"), "red")
 	if err != nil || len(entries) != 2 {
@@ -132,10 +132,10 @@ func TestInvalidCalls(t *testing.T) {
 		"version": {"ADD", "a", map[string]any{"cniVersion": "9.9.9"}, "9.9.9"},
 		"id":      {"ADD", "", nil, "CNI_CONTAINERID"},
 	} {
-		status, answer := b.call(test.command, test.id, test.extra)
-		message, _ := answer["msg"].(string)
+		status, response := b.call(test.command, test.id, test.extra)
+		message, _ := response["msg"].(string)
 		if status == 0 || !strings.Contains(message, test.want) {
-			t.Errorf("%s: %d %v", name, status, answer)
+			t.Errorf("%s: %d %v", name, status, response)
 		}
 	}
 	var out bytes.Buffer

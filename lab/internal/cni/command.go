@@ -67,7 +67,7 @@ func (c command) add(leases leases) (any, *failure) {
 	pairs := arguments(c.getenv("CNI_ARGS"))
 	entry := Entry{Command: "ADD", ContainerID: id, StartAt: time.Now(),
 		Namespace: pairs["K8S_POD_NAMESPACE"], Pod: pairs["K8S_POD_NAME"]}
-	answer, failed := c.attach(leases, id, sandbox, device, entry)
+	response, failed := c.attach(leases, id, sandbox, device, entry)
 	entry.EndAt = time.Now()
 	if failed != nil {
 		entry.Error = failed.Message
@@ -79,7 +79,7 @@ func (c command) add(leases leases) (any, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (c command) attach(leases leases, id, sandbox, device string, entry Entry) (any, *failure) {

@@ -83,26 +83,26 @@ func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
 	const most = 1 << 20
 	input, err := io.ReadAll(io.LimitReader(stdin, most))
 	if err != nil {
-		return answerFailure(stdout, "1.0.0", fail(codeInput, "read configuration: %v", err))
+		return responseFailure(stdout, "1.0.0", fail(codeInput, "read configuration: %v", err))
 	}
 	var configuration Configuration
 	if err := json.Unmarshal(input, &configuration); err != nil {
-		return answerFailure(stdout, "1.0.0", fail(codeInput, "parse configuration: %v", err))
+		return responseFailure(stdout, "1.0.0", fail(codeInput, "parse configuration: %v", err))
 	}
 	c := command{getenv: getenv, configuration: configuration}
-	answer, failed := c.run()
+	response, failed := c.run()
 	if failed != nil {
-		return answerFailure(stdout, configuration.CNIVersion, failed)
+		return responseFailure(stdout, configuration.CNIVersion, failed)
 	}
-	if answer != nil {
-		if err := json.NewEncoder(stdout).Encode(answer); err != nil {
+	if response != nil {
+		if err := json.NewEncoder(stdout).Encode(response); err != nil {
 			return 1
 		}
 	}
 	return 0
 }
 
-func answerFailure(stdout io.Writer, version string, f *failure) int {
+func responseFailure(stdout io.Writer, version string, f *failure) int {
 	f.CNIVersion = version
 	_ = json.NewEncoder(stdout).Encode(f)
 	return 1

@@ -40,11 +40,11 @@ func (c *Client) Close() { _ = c.connection.Close() }
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	answer, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	response, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {
 		return err
 	}
-	for _, condition := range answer.GetStatus().GetConditions() {
+	for _, condition := range response.GetStatus().GetConditions() {
 		// The other conditions are only warnings, for example about deprecated features.
 		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if needed && !condition.GetStatus() {

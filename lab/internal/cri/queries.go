@@ -42,9 +42,9 @@ func (c *Client) QueryReady(ctx context.Context, uid string) error {
 		return err
 	})
 	lists.Go(func() error {
-		answer, err := c.runtime.ListContainers(listing, &runtimeapi.ListContainersRequest{
+		response, err := c.runtime.ListContainers(listing, &runtimeapi.ListContainersRequest{
 			Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{uidLabel: uid}}})
-		containers = answer.GetContainers()
+		containers = response.GetContainers()
 		return err
 	})
 	if err := lists.Wait(); err != nil {
@@ -68,7 +68,7 @@ func (c *Client) QueryReady(ctx context.Context, uid string) error {
 }
 
 func (c *Client) sandboxesOf(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {
-	answer, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
+	response, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{uidLabel: uid}}})
-	return answer.GetItems(), err
+	return response.GetItems(), err
 }

@@ -15,7 +15,7 @@ import (
 // interval.
 const beat = time.Second
 
-// maxChanges is the number of changes that wait for the runtime's answers before the reflector waits too.
+// maxChanges is the number of changes that wait for the runtime's responses before the reflector waits too.
 const maxChanges = 1000
 
 // asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the

@@ -123,7 +123,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit is the time limit for one request. The API server answers all requests of the lab in less time.
+// requestLimit is the time limit for one request. The API server responds to all requests of the lab in less time.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {

@@ -54,17 +54,17 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		return nil, fmt.Errorf("download definitions: %w", err)
 	}
 	dirs := map[string]string{}
-	for answers := json.NewDecoder(bytes.NewReader(out)); ; {
-		var answer struct{ Path, Dir, Error string }
-		if err := answers.Decode(&answer); errors.Is(err, io.EOF) {
+	for responses := json.NewDecoder(bytes.NewReader(out)); ; {
+		var response struct{ Path, Dir, Error string }
+		if err := responses.Decode(&response); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("download definitions: %w", err)
 		}
-		if answer.Error != "" {
-			return nil, fmt.Errorf("download definitions: %s", answer.Error)
+		if response.Error != "" {
+			return nil, fmt.Errorf("download definitions: %s", response.Error)
 		}
-		dirs[answer.Path] = answer.Dir
+		dirs[response.Path] = response.Dir
 	}
 	var texts [][]byte
 	for _, d := range all {

@@ -45,7 +45,7 @@ type target struct {
 
 func newFleet(cluster string) *fleet { return &fleet{cluster: cluster, series: map[string]*series{}} }
 
-// target adds a target that answers scrapes.
+// target adds a target that responds to scrapes.
 func (f *fleet) target(job, instance, node string) *target {
 	t := &target{fleet: f, up: 1, present: true, values: map[string]float64{},
 		labels: fmt.Sprintf(`cluster=%q,job=%q,instance=%q,node=%q`, f.cluster, job, instance, node)}

@@ -12,7 +12,7 @@ import (
 // again.
 func (n Node) StopAPIServer() error { return n.stop(time.Second, apiServerName) }
 
-// StartAPIServer starts the API server again and waits until the API server answers requests.
+// StartAPIServer starts the API server again and waits until the API server responds to requests.
 func (n Node) StartAPIServer(ctx context.Context) error {
 	c := n.apiServer()
 	if err := n.ensure(c); err != nil {

@@ -33,7 +33,7 @@ func TestPathPrefix(t *testing.T) {
 		for _, of := range []string{"trace", "JSON"} {
 			if status := ask[int](t, tab,
 				`fetch([...document.querySelectorAll('.pod-links a')].find((a) =>
-					a.textContent.includes('`+of+`')).href).then((answer) => answer.status)`); status != http.StatusOK {
+					a.textContent.includes('`+of+`')).href).then((r) => r.status)`); status != http.StatusOK {
 				t.Errorf("the link %s returns status %d", of, status)
 			}
 		}

@@ -101,13 +101,13 @@ func read(ctx context.Context, t *testing.T, address string) {
 		t.Error(err)
 		return
 	}
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // the copy ends when ctx ends
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body) // the copy ends when ctx ends
 }
 
 // openWithoutReading requests the stream and reads only the first bytes of the response.

@@ -123,7 +123,7 @@ func TestWhatWouldHelp(t *testing.T) {
 		Most       float64 `json:"total_most_seconds"`
 		Gain       float64 `json:"gain_seconds"`
 	}
-	want := ask[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((answer) => answer.json())
+	want := ask[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((response) => response.json())
 		.then((record) => record.what_if)`)
 	shown := ask[[]string](t, tab, lines)
 	if len(want) != 1 || len(shown) != 1 || shown[0] != fmt.Sprintf("%s: about %.1f s instead of 12.0 s "+

@@ -114,13 +114,13 @@ func TestPullsWithoutState(t *testing.T) {
 		const pull = (pod, more) => ({ namespace: 'a', pod, uid: pod, container: 'app', image: 'r/i:' + pod,
 			registry: 'r', attempt: 0, ...more });
 		const now = Date.parse('2026-03-01T12:00:20Z');
-		const answer = { items: [pull('none', { age_seconds: 12 }), pull('pulls', { age_seconds: 12,
+		const response = { items: [pull('none', { age_seconds: 12 }), pull('pulls', { age_seconds: 12,
 			state: 'pulling' }), pull('waits', { age_seconds: 12, state: 'queued' })], recent: [
 			pull('lost', { outcome: 'unknown', requested_at: '2026-03-01T12:00:00Z',
 				finished_at: '2026-03-01T12:00:05Z' }), pull('known', { outcome: 'downloaded',
 				requested_at: '2026-03-01T12:00:00Z', started_at: '2026-03-01T12:00:01Z',
 				finished_at: '2026-03-01T12:00:03Z' })] };
-		window.fetch = async () => Response.json(answer);
+		window.fetch = async () => Response.json(response);
 		const view = new PullsView(new Known(), () => now, () => {}, () => {}, () => '');
 		document.querySelector('main').replaceChildren(view.root);
 		const verdict = async (query, ready) => {

@@ -1,4 +1,4 @@
-// Package podproxy answers like an API server whose proxy reaches the agents in a cluster. The API server of the lab
+// Package podproxy responds like an API server whose proxy reaches the agents in a cluster. The API server of the lab
 // cannot reach agents that run as processes, because its proxy reaches only pods. The command line finds the agents
 // with a list of pods, and sends its requests through the proxy.
 package podproxy
@@ -84,8 +84,8 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// handlerOf returns the handler of all requests. Like an API server, the handler answers with the status 503 if an
-// agent does not answer. The handler refuses all other requests, such as port-forwards.
+// handlerOf returns the handler of all requests. Like an API server, the handler responds with the status 503 if an
+// agent does not respond. The handler refuses all other requests, such as port-forwards.
 func handlerOf(agents []Agent) (http.Handler, error) {
 	const pods = "GET /api/v1/namespaces/{namespace}/pods"
 	list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
@@ -109,7 +109,7 @@ func handlerOf(agents []Agent) (http.Handler, error) {
 		}
 		mux.Handle(fmt.Sprintf("%s/%s:%d/proxy/{path...}", pods, pod.Name, agentPort), proxy)
 	}
-	mux.HandleFunc(pods, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, list) })
+	mux.HandleFunc(pods, func(w http.ResponseWriter, _ *http.Request) { response(w, http.StatusOK, list) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, "the server could not find the requested resource")
 	})
@@ -117,13 +117,13 @@ func handlerOf(agents []Agent) (http.Handler, error) {
 }
 
 func refuse(w http.ResponseWriter, code int, message string) {
-	answer(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+	response(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status: metav1.StatusFailure, Code: int32(code), Message: message,
 		Reason: metav1.StatusReason(strings.ReplaceAll(http.StatusText(code), " ", ""))})
 }
 
-func answer(w http.ResponseWriter, code int, object any) {
+func response(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // the client reports an incomplete answer
+	_ = json.NewEncoder(w).Encode(object) // the client reports an incomplete response
 }

@@ -87,16 +87,16 @@ type Rule struct {
 
 // Rules returns the state of all rules.
 func (c Client) Rules(ctx context.Context) ([]Rule, error) {
-	var answer struct {
+	var decoded struct {
 		Groups []struct {
 			Rules []Rule `json:"rules"`
 		} `json:"groups"`
 	}
-	if err := c.get(ctx, "/api/v1/rules", url.Values{}, &answer); err != nil {
+	if err := c.get(ctx, "/api/v1/rules", url.Values{}, &decoded); err != nil {
 		return nil, err
 	}
 	var rules []Rule
-	for _, group := range answer.Groups {
+	for _, group := range decoded.Groups {
 		rules = append(rules, group.Rules...)
 	}
 	return rules, nil
@@ -118,18 +118,18 @@ func (c Client) get(ctx context.Context, path string, arguments url.Values, data
 	if err != nil {
 		return fmt.Errorf("query Prometheus: %w", err)
 	}
-	var answer struct {
+	var decoded struct {
 		Status string          `json:"status"`
 		Error  string          `json:"error"`
 		Data   json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return fmt.Errorf("query Prometheus: %s: %w", response.Status, err)
 	}
-	if answer.Status != "success" {
-		return fmt.Errorf("query Prometheus for %s: %s", arguments.Get("query"), answer.Error)
+	if decoded.Status != "success" {
+		return fmt.Errorf("query Prometheus for %s: %s", arguments.Get("query"), decoded.Error)
 	}
-	if err := json.Unmarshal(answer.Data, data); err != nil {
+	if err := json.Unmarshal(decoded.Data, data); err != nil {
 		return fmt.Errorf("query Prometheus: %w", err)
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-func serve(t *testing.T, answer string) Client {
+func serve(t *testing.T, response string) Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(answer))
+		_, _ = w.Write([]byte(response))
 	}))
 	t.Cleanup(server.Close)
 	return Client{Server: server.URL}
@@ -27,13 +27,13 @@ func TestQuery(t *testing.T) {
 	if err != nil || len(samples) != 2 || samples[0].Labels["job"] != "a" || samples[1].Value != 3 {
 		t.Errorf("%+v, %v", samples, err)
 	}
-	for answer, want := range map[string]string{
+	for response, want := range map[string]string{
 		`{"status":"error","error":"bad expression"}`:                        "bad expression",
 		`{"status":"success","data":{"resultType":"scalar","result":[1,2]}}`: "",
 		`none`: "",
 	} {
-		if _, err := serve(t, answer).Query(t.Context(), "up"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v", answer, err)
+		if _, err := serve(t, response).Query(t.Context(), "up"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", response, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ const (
 
 // row is a row of a table. In one document, a row contains a capability of a predecessor and podlapse's counterpart. In
 // the other document, a row contains an attempted attack and its result.
-type row struct{ subject, answer, proof string }
+type row struct{ subject, response, proof string }
 
 // rows returns the rows of those tables of a page that have proofs.
 func (p page) rows(t *testing.T, text string) []row {
@@ -71,8 +71,8 @@ var (
 // problems returns the mistakes in a row.
 func (r row) problems(source func(path string) string) []string {
 	var wrong []string
-	waits := strings.HasPrefix(r.answer, notYet)
-	missing := strings.HasPrefix(r.answer, leftOut) || strings.HasPrefix(r.answer, remains)
+	waits := strings.HasPrefix(r.response, notYet)
+	missing := strings.HasPrefix(r.response, leftOut) || strings.HasPrefix(r.response, remains)
 	switch {
 	case waits != (r.proof == proofLater):
 		return append(wrong, `a row needs both "`+notYet+`" and the proof "`+proofLater+`", or neither`)
@@ -180,7 +180,7 @@ func (p page) checkReferences(t *testing.T, text string) {
 		}
 	}
 	for _, r := range p.rows(t, text) {
-		for _, flag := range flagged.FindAllStringSubmatch(r.answer, -1) {
+		for _, flag := range flagged.FindAllStringSubmatch(r.response, -1) {
 			if !strings.Contains(configuration, "| `"+flag[1]+"` |") {
 				t.Errorf("%s: no flag %s", r.subject, flag[1])
 			}

@@ -42,7 +42,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	if kind != KindOther && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
 		writer.rule, writer.link = s.rules.take(repository, kind)
 	}
-	s.answer(writer, request, kind, reference)
+	s.respond(writer, request, kind, reference)
 	access.Status, access.Bytes, access.Failure = writer.status, writer.sent, writer.failure
 	access.FirstByteAt, access.LastByteAt = writer.firstAt, writer.lastAt
 	if access.LastByteAt.IsZero() {
@@ -51,7 +51,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	s.accesses.add(access)
 }
 
-func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
+func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
 		// The stall must happen before the upstream handler runs, because this handler holds a lock while it writes a
 		// manifest.

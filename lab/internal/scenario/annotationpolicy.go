@@ -83,9 +83,9 @@ func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, t
 		err := patch(ctx, a.pod, a.token, a.change)
 		v.Compared++
 		if a.allowed && err != nil || !a.allowed && !isForbidden(err) {
-			v.Problem("write with the agent's token (%s): %s, want allowed: %t", a.what, answerOf(err), a.allowed)
+			v.Problem("write with the agent's token (%s): %s, want allowed: %t", a.what, responseOf(err), a.allowed)
 		} else {
-			v.Note("write with the agent's token (%s): %s", a.what, answerOf(err))
+			v.Note("write with the agent's token (%s): %s", a.what, responseOf(err))
 		}
 	}
 	return nil

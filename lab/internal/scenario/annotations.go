@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// A pod requests annotations with askStartUp and askTime. The agent answers with the annotations gotStartUp and
+// A pod requests annotations with askStartUp and askTime. The agent responds with the annotations gotStartUp and
 // gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"

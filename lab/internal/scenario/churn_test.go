@@ -24,7 +24,7 @@ func TestChurnMinutes(t *testing.T) {
 	}
 }
 
-// fakePrometheus answers all queries of judgeChurn.
+// fakePrometheus responds to all queries of judgeChurn.
 type fakePrometheus struct {
 	health string // health of all rules
 	alerts string // result of the query for alerts of podlapse

@@ -110,14 +110,14 @@ func installPlugin(b *bench.Bench) (plugin, error) {
 	return plugin{b, dir}, nil
 }
 
-// kubectlAnswer is the result of a call of kubectl.
-type kubectlAnswer struct {
+// kubectlResponse is the result of a call of kubectl.
+type kubectlResponse struct {
 	code           int
 	stdout, stderr string
 }
 
 // The method "run" runs kubectl with a kubeconfig.
-func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
+func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlResponse, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
 	var stdout, stderr bytes.Buffer
@@ -128,13 +128,13 @@ func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string)
 		err = nil
 	}
 	if err != nil {
-		return kubectlAnswer{}, fmt.Errorf("run kubectl %s: %w", strings.Join(arguments, " "), err)
+		return kubectlResponse{}, fmt.Errorf("run kubectl %s: %w", strings.Join(arguments, " "), err)
 	}
-	return kubectlAnswer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
+	return kubectlResponse{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
 // The method "podlapse" runs the plugin with the administrator's kubeconfig.
-func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswer, error) {
+func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlResponse, error) {
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 

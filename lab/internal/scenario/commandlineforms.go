@@ -43,7 +43,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		{"top --once=true -n " + n + " -o name", 0, "pod/shown\n", ""},
 		{"top -n " + n + " --no-headers --sort-by phase", 0, n + "/shown", ""},
 		{"pulls -n " + n + " -o wide --no-headers", 0, n + "/shown", ""},
-		{"nodes -o wide", 0, "only one agent answered, so there is no other node to compare with", ""},
+		{"nodes -o wide", 0, "only one agent responded, so there is no other node to compare with", ""},
 		{"nodes -o name", 0, "node/" + layout.NodeName + "\n", ""},
 		{"registries -o json", 0, `"p90_seconds"`, ""},
 		{"explain shown -n " + n + " --as nobody", 5, "", "requires these permissions"},

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// answerAtMost is the maximum time of the commands "report" and "explain".
-const answerAtMost = 2 * time.Second
+// responseAtMost is the maximum time of the commands "report" and "explain".
+const responseAtMost = 2 * time.Second
 
 // runAgent runs a command of the agent's program, and returns its output.
 func runAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
@@ -27,11 +27,11 @@ func runAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string,
 	return string(output), nil
 }
 
-// inTime requires that a command answers within answerAtMost.
+// inTime requires that a command responds within responseAtMost.
 func (v *Verdict) inTime(command string, took time.Duration) {
 	v.Compared++
-	v.Note("%s answered after %s s", command, seconds(took))
-	if took > answerAtMost {
-		v.Problem("%s answered after %s s, want at most %s s", command, seconds(took), seconds(answerAtMost))
+	v.Note("%s responded after %s s", command, seconds(took))
+	if took > responseAtMost {
+		v.Problem("%s responded after %s s, want at most %s s", command, seconds(took), seconds(responseAtMost))
 	}
 }

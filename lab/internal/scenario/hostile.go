@@ -24,7 +24,7 @@ const (
 )
 
 // judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, the agent
-// must answer probes, and its memory must grow only a little.
+// must respond to probes, and its memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.memory(ctx, token)
@@ -63,7 +63,7 @@ type hostile struct {
 	v     *Verdict
 }
 
-// sendRefused sends requests that the agent must refuse. The agent must answer each request with the listed status.
+// sendRefused sends requests that the agent must refuse. The agent must respond to each request with the listed status.
 func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
@@ -115,7 +115,7 @@ func (h hostile) sendTokens(ctx context.Context) error {
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
 			return fmt.Errorf("send invented tokens to the agent: %w", err)
 		}
-		status, err := answer(reader)
+		status, err := readStatus(reader)
 		if err != nil {
 			return fmt.Errorf("read the agent's response to an invented token: %w", err)
 		}
@@ -182,7 +182,7 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// The method "probe" requires that the agent answers within the time limit of a kubelet probe.
+// The method "probe" requires that the agent responds within the time limit of a kubelet probe.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -221,10 +221,10 @@ func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 func exchange(connection net.Conn, request string) (status int, err error) {
 	// The agent might respond and close the connection before the agent has read the entire request.
 	_, _ = io.WriteString(connection, request)
-	return answer(bufio.NewReader(connection))
+	return readStatus(bufio.NewReader(connection))
 }
 
-func answer(reader *bufio.Reader) (status int, err error) {
+func readStatus(reader *bufio.Reader) (status int, err error) {
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		return 0, err

@@ -129,7 +129,7 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nod
 		case !attempt.allowed && !refused:
 			v.Problem("a request for %s must be forbidden, but failed differently: %v", attempt.what, err)
 		default:
-			v.Note("%s: %s", attempt.what, answerOf(err))
+			v.Note("%s: %s", attempt.what, responseOf(err))
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func getAs(ctx context.Context, b *bench.Bench, token string, headers http.Heade
 	return client.Get(ctx, path, nil)
 }
 
-func answerOf(err error) string {
+func responseOf(err error) string {
 	var status *kube.StatusError
 	if errors.As(err, &status) {
 		return fmt.Sprintf("%d %s", status.Code, status.Message)

@@ -188,7 +188,7 @@ func requireStrictChart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		if err == nil {
 			v.Problem("the API server must refuse a wrong %s, but accepted the object", want)
 		} else if !strings.Contains(err.Error(), want) {
-			v.Problem("the API server must name the wrong field %s, but answered: %v", want, err)
+			v.Problem("the API server must name the wrong field %s, but responded: %v", want, err)
 		}
 	}
 	return nil

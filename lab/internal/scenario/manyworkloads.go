@@ -26,8 +26,8 @@ const (
 )
 
 // manyWorkloads starts 500 pods of 60 Deployments on a node that consists only of objects and a synthetic runtime. The
-// commands "report" and "explain" must then answer in time, the API must return pages, and the agent's memory must stay
-// below a limit.
+// commands "report" and "explain" must then respond in time, the API must return pages, and the agent's memory must
+// stay below a limit.
 func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewContainerd()
 	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
@@ -46,7 +46,7 @@ func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := awaitStartUps(ctx, b, of); err != nil {
 		return err
 	}
-	if err := v.judgeAnswers(ctx, b, of); err != nil {
+	if err := v.judgeResponses(ctx, b, of); err != nil {
 		return err
 	}
 	if err := v.judgePages(ctx, of); err != nil {
@@ -128,8 +128,8 @@ func awaitStartUps(ctx context.Context, b *bench.Bench, of agent.Client) error {
 		})
 }
 
-// judgeAnswers requires that "report" and "explain" answer in time, and that they count all start-ups.
-func (v *Verdict) judgeAnswers(ctx context.Context, b *bench.Bench, of agent.Client) error {
+// judgeResponses requires that "report" and "explain" respond in time, and that they count all start-ups.
+func (v *Verdict) judgeResponses(ctx context.Context, b *bench.Bench, of agent.Client) error {
 	began := time.Now()
 	text, err := runAgent(ctx, b, "report", "--server", of.Server, "--rows", "100", "-o", "json")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// nameServer is a DNS server on UDP. nameServer answers immediately for well.lab, late for slow.lab, and never for
+// nameServer is a DNS server on UDP. nameServer responds immediately for well.lab, late for slow.lab, and never for
 // silent.lab. All other names do not exist.
 type nameServer struct {
 	address string
@@ -28,8 +28,8 @@ func serveNames(late time.Duration) (*nameServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the DNS server: %w", err)
 	}
-	var answering sync.WaitGroup
-	answering.Go(func() {
+	var responding sync.WaitGroup
+	responding.Go(func() {
 		buffer := make([]byte, 1500)
 		for {
 			n, from, err := conn.ReadFrom(buffer)
@@ -40,15 +40,15 @@ func serveNames(late time.Duration) (*nameServer, error) {
 			if question.Unpack(buffer[:n]) != nil || len(question.Questions) != 1 {
 				continue
 			}
-			answering.Go(func() { answerName(conn, from, question, late) })
+			responding.Go(func() { responseName(conn, from, question, late) })
 		}
 	})
-	return &nameServer{conn.LocalAddr().String(), func() { _ = conn.Close(); answering.Wait() }}, nil
+	return &nameServer{conn.LocalAddr().String(), func() { _ = conn.Close(); responding.Wait() }}, nil
 }
 
-func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, late time.Duration) {
+func responseName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, late time.Duration) {
 	q := question.Questions[0]
-	answer := dnsmessage.Message{
+	response := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: question.ID, Response: true, RecursionAvailable: true},
 		Questions: question.Questions,
 	}
@@ -60,15 +60,15 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 		fallthrough
 	case "well.lab.":
 		if q.Type == dnsmessage.TypeA {
-			answer.Answers = []dnsmessage.Resource{{
+			response.Answers = []dnsmessage.Resource{{
 				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
 				Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
 			}}
 		}
 	default:
-		answer.RCode = dnsmessage.RCodeNameError
+		response.RCode = dnsmessage.RCodeNameError
 	}
-	if packed, err := answer.Pack(); err == nil {
+	if packed, err := response.Pack(); err == nil {
 		_, _ = conn.WriteTo(packed, to) // the client might have closed its socket
 	}
 }

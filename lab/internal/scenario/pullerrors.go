@@ -17,9 +17,9 @@ const (
 	// the reported action. A busy machine can delay the kubelet's thread between the action and the creation of the
 	// Event.
 	eventLate = 100 * time.Millisecond
-	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about this
-	// answer.
-	answerLate = 250 * time.Millisecond
+	// responseLate is the longest delay between the runtime's response about a pull and the kubelet's Event about this
+	// response.
+	responseLate = 250 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. If an Event is not repeated, the name of the
 	// Event contains the time in nanoseconds.
 	stampUnit = time.Second
@@ -70,11 +70,11 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
-		return lateAnswer(a)
+		return lateResponse(a)
 	case s.events && a.Failed() && a.Number > 0:
-		return eventLate + answerLate + 2*stampUnit
+		return eventLate + responseLate + 2*stampUnit
 	case s.events:
-		return eventLate + answerLate + lengthsOff
+		return eventLate + responseLate + lengthsOff
 	}
 	var worst time.Duration
 	if resolved := a.ResolvedAt; !near.before.IsZero() && !resolved.IsZero() {
@@ -95,16 +95,16 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
-		return eventLate + answerLate + 2*stampUnit
-	case s.isFull() && a.Failed() && lateAnswer(a) > 0:
-		return eventLate + answerLate
+		return eventLate + responseLate + 2*stampUnit
+	case s.isFull() && a.Failed() && lateResponse(a) > 0:
+		return eventLate + responseLate
 	}
 	return s.largestError(a, near)
 }
 
-// lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
-// shows whether the runtime answered late or the kubelet received the answer late.
-func lateAnswer(a bench.Attempt) time.Duration {
+// lateResponse returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
+// shows whether the runtime responded late or the kubelet received the response late.
+func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late
 	}
@@ -128,7 +128,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 		return near.after.Sub(near.before)
 	}
 	for i := range attempts[1:] {
-		worst += eventLate + answerLate
+		worst += eventLate + responseLate
 		if i > 0 {
 			worst += stampUnit // the Event at the end of the wait is a repeated Event
 		}

@@ -21,8 +21,8 @@ type realPull struct {
 	called         bench.Span // the call to the runtime, without the wait in the queue; zero for a pull without a pod
 }
 
-// liveAnswer is the agent's response about the pulls in progress at one time.
-type liveAnswer struct {
+// liveResponse is the agent's response about the pulls in progress at one time.
+type liveResponse struct {
 	asked bench.Span
 	items []agent.Live
 	// The field "starting" contains the timelines of the starting pods. The agent returned these timelines at the time
@@ -33,9 +33,9 @@ type liveAnswer struct {
 
 // liveWatch queries the agent repeatedly.
 type liveWatch struct {
-	cancel  context.CancelFunc
-	ended   chan error
-	answers []liveAnswer // valid only after the method "stop" has returned
+	cancel    context.CancelFunc
+	ended     chan error
+	responses []liveResponse // valid only after the method "stop" has returned
 }
 
 // liveWatches contains the watches of several agents.
@@ -62,12 +62,12 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	w := &liveWatch{cancel: cancel, ended: make(chan error, 1)}
 	go func() {
 		for {
-			var answer liveAnswer
+			var response liveResponse
 			var err error
-			answer.asked, err = bench.Dated(func() error { answer.items, err = client.Pulls(ctx); return err })
+			response.asked, err = bench.Dated(func() error { response.items, err = client.Pulls(ctx); return err })
 			if err == nil {
-				answer.startingAt, err = bench.Dated(func() error {
-					answer.starting, err = client.Starting(ctx)
+				response.startingAt, err = bench.Dated(func() error {
+					response.starting, err = client.Starting(ctx)
 					return err
 				})
 			}
@@ -75,7 +75,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 				w.ended <- err
 				return
 			}
-			w.answers = append(w.answers, answer)
+			w.responses = append(w.responses, response)
 			if sleep(ctx, every) != nil {
 				w.ended <- nil
 				return
@@ -95,11 +95,11 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
 	wrong := make(map[string]int) // number of wrong pulls, by description
-	for _, answer := range watched.answers {
-		for _, item := range answer.items {
+	for _, response := range watched.responses {
+		for _, item := range response.items {
 			j.verdict.Compared++
-			truth, found := j.findRealPull(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack),
-				EndAt: answer.asked.EndAt.Add(slack)})
+			truth, found := j.findRealPull(item, bench.Span{StartAt: response.asked.StartAt.Add(-slack),
+				EndAt: response.asked.EndAt.Add(slack)})
 			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod,
 				item.Container)
 			switch {
@@ -116,7 +116,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
 		j.verdict.Problem("%d of %d responses contain a pull that was not in progress: %s", wrong[text],
-			len(watched.answers), text)
+			len(watched.responses), text)
 	}
 	// During a pull of at least this length, the agent has enough time to detect the pull, and the scenario has enough
 	// time to query the agent.
@@ -140,7 +140,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	}
 	j.verdict.Note("the agent reported %d of %d pulls longer than %s while they were in progress, in %d responses",
 		reported,
-		slow, long, len(watched.answers))
+		slow, long, len(watched.responses))
 	j.judgeOpenPulls(watched)
 }
 
@@ -153,8 +153,8 @@ func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 		late  = 4 * time.Second        // maximum age of the agent's knowledge of a download
 	)
 	right, wrong := 0, make(map[string]int)
-	for _, answer := range watched.answers {
-		for _, t := range answer.starting {
+	for _, response := range watched.responses {
+		for _, t := range response.starting {
 			if len(t.Phases) == 0 || t.Namespace != j.bench.Namespace {
 				continue
 			}
@@ -166,7 +166,7 @@ func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 			if slices.ContainsFunc(j.going, func(truth realPull) bool {
 				return truth.pod == t.Name && truth.container == last.Container && !truth.called.StartAt.IsZero() &&
 					!last.StartAt.Before(truth.called.StartAt.Add(-stamp)) &&
-					!answer.startingAt.StartAt.After(truth.called.EndAt.Add(late))
+					!response.startingAt.StartAt.After(truth.called.EndAt.Add(late))
 			}) {
 				right++
 			} else {

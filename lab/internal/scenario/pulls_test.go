@@ -290,7 +290,7 @@ func TestLivePulls(t *testing.T) {
 		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second), called: span(1500*time.Millisecond, 5*time.Second)}}
 		j.verdict.Compared = 1
-		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items,
+		j.judgeLive(&liveWatch{responses: []liveResponse{{asked: span(test.at, test.at), items: test.items,
 			starting: test.starting, startingAt: span(test.at, test.at)}}})
 		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") ||
 			!strings.Contains(got, test.want) {

@@ -73,7 +73,7 @@ func (s reportSection) row(name string) (reportRow, bool) {
 
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
 // "report" must name each of the three faults, must report the true times of the pulls and the true factors, and must
-// report the same after a restart of the agent. Then a slow node and an agent that does not answer join the fleet.
+// report the same after a restart of the agent. Then a slow node and an agent that does not respond join the fleet.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	// With a new state directory, the sums contain no start-ups of earlier scenarios.
 	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)

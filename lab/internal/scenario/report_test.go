@@ -25,7 +25,7 @@ func exampleReport() (reportTruth, fleetReport) {
 	}
 	add("large", 6050*ms)
 	r := fleetReport{NodeCount: 2, StartUps: 24,
-		Notes: []string{"the report lacks 1 agent without a valid answer: " + silentNode}}
+		Notes: []string{"the report lacks 1 agent without a valid response: " + silentNode}}
 	seconds := func(s float64) json.Number { return json.Number(fmt.Sprint(s)) }
 	r.Registries.Items = []reportRow{{Name: node.OtherRegistry, Factor: 9.7}}
 	for i := range reportFar {

@@ -19,7 +19,7 @@ func (v *Verdict) judgeReport(b *bench.Bench, r fleetReport) {
 		v.Problem("the report contains %d start-ups, want %d; notes %q", r.StartUps, total, r.Notes)
 	}
 	if len(r.Nodes.Items) > 0 || !strings.Contains(r.Nodes.Note, "only one agent") {
-		v.Problem("only one agent answered, but the report contains %+v", r.Nodes)
+		v.Problem("only one agent responded, but the report contains %+v", r.Nodes)
 	}
 	if len(r.Registries.Items) != 1 || r.Registries.Items[0].Name != node.OtherRegistry {
 		v.Problem("the slow registry is %s, but the report contains %+v", node.OtherRegistry, r.Registries.Items)

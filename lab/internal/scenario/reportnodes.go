@@ -28,11 +28,11 @@ const (
 	silentNode  = "node-3"
 	silentAgent = 7 // number of an extra agent that does not run
 
-	exitPartial = 6 // exit code of the agent's commands if an agent did not answer
+	exitPartial = 6 // exit code of the agent's commands if an agent did not respond
 )
 
 // judgeSlowNode starts pods on a node with a slow network, and then requests the report of three agents. The agent of
-// the third node does not answer.
+// the third node does not respond.
 func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, t reportTruth,
 	total int) (err error) {
 	runtime := synthetic.NewContainerd()
@@ -76,7 +76,7 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *b
 		return err
 	}
 	for _, want := range []string{"node " + slowNode + ": ", "most in network",
-		"without a valid answer: " + silentNode} {
+		"without a valid response: " + silentNode} {
 		if v.Compared++; !strings.Contains(text, want) {
 			v.Problem("the text of report does not contain %q:\n%s", want, text)
 		}
@@ -121,7 +121,7 @@ func startSlow(ctx context.Context, b *bench.Bench, runtime *synthetic.Runtime,
 func slowName(i int) string { return fmt.Sprintf("slow-%d", i) }
 
 // askPartial runs a command of the agent's program, and returns its output. The exit code must show that an agent did
-// not answer.
+// not respond.
 func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
 	var exited *exec.ExitError
@@ -138,14 +138,14 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 }
 
 // judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
-// report names the agent that did not answer. The argument "slow" contains the true durations of the start-ups on the
+// report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
 // slow node. The argument "work" is the mean time per start-up that the other node really needed for its own work.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 4
 	if r.NodeCount != 2 || r.StartUps != total {
 		v.Problem("the report contains %d start-ups of %d nodes, want %d of 2", r.StartUps, r.NodeCount, total)
 	}
-	if want := "the report lacks 1 agent without a valid answer: " + silentNode; !slices.Contains(r.Notes, want) {
+	if want := "the report lacks 1 agent without a valid response: " + silentNode; !slices.Contains(r.Notes, want) {
 		v.Problem("the notes of the report are %q, want the note %q", r.Notes, want)
 	}
 	row, there := r.Nodes.row(slowNode)

@@ -92,32 +92,33 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 
 // explainRevisions runs "explain" with JSON output.
 func (p plugin) explainRevisions(ctx context.Context, arguments ...string) (workloadReport, error) {
-	answer, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace, "-o", "json"},
+	response, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace, "-o", "json"},
 		arguments...)...)
-	if err == nil && answer.code != 0 {
-		err = fmt.Errorf("run \"explain deployment/shop\": exit code %d: %s", answer.code, answer.stderr)
+	if err == nil && response.code != 0 {
+		err = fmt.Errorf("run \"explain deployment/shop\": exit code %d: %s", response.code, response.stderr)
 	}
 	if err != nil {
 		return workloadReport{}, err
 	}
-	return readWorkloadReport(answer.stdout)
+	return readWorkloadReport(response.stdout)
 }
 
 // requireText requires that the text of "explain" contains all parts.
 func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string, parts ...string) error {
-	answer, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace},
+	response, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace},
 		arguments...)...)
 	if err != nil {
 		return err
 	}
-	text := strings.Join(strings.Fields(answer.stdout), " ")
+	text := strings.Join(strings.Fields(response.stdout), " ")
 	for _, part := range parts {
-		if v.Compared++; answer.code != 0 || !strings.Contains(text, part) {
-			v.Problem("explain %v: exit code %d, and the text does not contain %q:\n%s%s", arguments, answer.code, part,
-				answer.stdout, answer.stderr)
+		if v.Compared++; response.code != 0 || !strings.Contains(text, part) {
+			v.Problem("explain %v: exit code %d, and the text does not contain %q:\n%s%s", arguments, response.code,
+				part,
+				response.stdout, response.stderr)
 		}
 	}
-	v.Note("explain deployment/shop %s:\n%s", strings.Join(arguments, " "), answer.stdout)
+	v.Note("explain deployment/shop %s:\n%s", strings.Join(arguments, " "), response.stdout)
 	return nil
 }
 

@@ -121,7 +121,7 @@ func costScenarios() []Scenario {
 			"memory with 110 pods, CPU of an idle agent, series", agentCost, false},
 		{"agent-memory", "memory of an agent that starts on a node with 500 large pods, with streaming and paged lists",
 			agentMemory, false},
-		{"many-workloads", "500 pods of 60 Deployments on one node: report and explain answer within two seconds, " +
+		{"many-workloads", "500 pods of 60 Deployments on one node: report and explain respond within two seconds, " +
 			"the API returns pages, limited memory", manyWorkloads, false},
 		{"fleet-cost", "250, 500 and 1000 agents: how their cost for the API server and etcd grows, extrapolated to " +
 			"5000 agents", fleetCost, false},

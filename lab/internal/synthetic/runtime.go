@@ -28,7 +28,7 @@ const (
 )
 
 // Runtime is a simulated container runtime. Runtime runs no containers, reports only the pods that the lab added, and
-// answers only requests that change nothing. Runtime is safe for concurrent use.
+// responds only to requests that change nothing. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer

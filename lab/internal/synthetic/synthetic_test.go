@@ -75,10 +75,10 @@ func TestRuntimeListsOnePod(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for reference, want := range map[string]bool{"r/a:1": true, "r/b:1": false} {
-		answer, err := images.ImageStatus(t.Context(),
+		response, err := images.ImageStatus(t.Context(),
 			&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: reference}})
-		if err != nil || (answer.Image != nil) != want {
-			t.Errorf("%s: %v, %v", reference, answer, err)
+		if err != nil || (response.Image != nil) != want {
+			t.Errorf("%s: %v, %v", reference, response, err)
 		}
 	}
 	if _, err := images.PullImage(t.Context(),

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of one response in memory, after compression. Even without compression, a list of 500
-	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods need only a quarter of
-	// maxAnswer.
-	maxAnswer = 8 << 20
+	// maxResponse limits the size of one response in memory, after compression. Even without compression, a list of 500
+	// start-ups needs only a quarter of maxResponse. The metrics of a node with 500 pods need only a quarter of
+	// maxResponse.
+	maxResponse = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
 	// itself uses half of this memory. maxHeld is less than half of the remaining 45 MiB, because the creation of
 	// responses also needs memory.
@@ -45,18 +45,18 @@ const (
 	roomInterval = 10 * time.Millisecond
 )
 
-// The type "answers" limits the memory of all responses. The type is safe for concurrent use.
-type answers struct {
+// The type "responses" limits the memory of all responses. The type is safe for concurrent use.
+type responses struct {
 	dropped counters
 	readers *peer.Latest[*reader]
 
 	mu      sync.Mutex
 	held    int
-	writing []*reply
+	writing []*bufferedResponse
 }
 
-func newAnswers(dropped counters) *answers {
-	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
+func newResponses(dropped counters) *responses {
+	return &responses{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
 }
 
 // reader holds the times of a client's latest responses, in Unix nanoseconds. cutAt is the last time that the agent cut
@@ -65,14 +65,14 @@ type reader struct{ cutAt, readAt atomic.Int64 }
 
 // isReader returns true if a client recently read a response, and if the agent has not recently cut off a response to
 // this client. The server reserves a slot for clients that read their responses.
-func (a *answers) isReader(client netip.Prefix) bool {
+func (a *responses) isReader(client netip.Prefix) bool {
 	r, now := a.readers.Of(client), time.Now().UnixNano()
 	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)
 }
 
 // maxWait returns the maximum time that a request waits for a slot. The time is zero if the agent recently cut off
 // a response to this client.
-func (a *answers) maxWait(client netip.Prefix, patience time.Duration) time.Duration {
+func (a *responses) maxWait(client netip.Prefix, patience time.Duration) time.Duration {
 	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(refusedAfterCut) {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (a *answers) maxWait(client netip.Prefix, patience time.Duration) time.Dura
 // grow reserves memory for more bytes of a response. If the memory is short, grow cuts off the response that has
 // stalled the longest, or waits until clients have read other responses. grow returns false if the memory is still
 // short after roomPatience.
-func (a *answers) grow(r *reply, bytes int) bool {
+func (a *responses) grow(r *bufferedResponse, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
 			return true
@@ -93,7 +93,7 @@ func (a *answers) grow(r *reply, bytes int) bool {
 	}
 }
 
-func (a *answers) tryGrow(r *reply, bytes int) bool {
+func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.held+bytes > maxHeld {
@@ -104,7 +104,7 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 		a.remove(stalled)
 		stalled.cut()
 		a.readers.Of(stalled.client).cutAt.Store(time.Now().UnixNano())
-		a.dropped.count(droppedAnswer)
+		a.dropped.count(droppedResponse)
 	}
 	a.held += bytes
 	r.held += bytes
@@ -113,8 +113,8 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 
 // The method "stalled" returns the response that has stalled the longest, or nil if no response has stalled. The time
 // limit is longer for clients that read earlier responses.
-func (a *answers) stalled() *reply {
-	var stalled *reply
+func (a *responses) stalled() *bufferedResponse {
+	var stalled *bufferedResponse
 	longest, now := time.Duration(0), time.Now().UnixNano()
 	for _, r := range a.writing {
 		limit := stalledAfter
@@ -130,7 +130,7 @@ func (a *answers) stalled() *reply {
 
 // The method "write" adds a response to the list of responses that the server is writing. The agent can cut off each
 // response in the list.
-func (a *answers) write(r *reply) {
+func (a *responses) write(r *bufferedResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r.readAt.Store(time.Now().UnixNano())
@@ -139,13 +139,13 @@ func (a *answers) write(r *reply) {
 
 // leave releases the memory of a response, and removes the response from the list of responses that the server is
 // writing.
-func (a *answers) leave(r *reply) {
+func (a *responses) leave(r *bufferedResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.remove(r)
 }
 
-func (a *answers) remove(r *reply) {
+func (a *responses) remove(r *bufferedResponse) {
 	a.held -= r.held
 	r.held = 0
 	if i := slices.Index(a.writing, r); i >= 0 {

@@ -25,14 +25,14 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	defer cancel()
 	for failures := 0; ; failures++ {
 		err := try(ctx)
-		if err == nil || !isUnanswered(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
+		if err == nil || !hasNoResponse(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return err
 		}
 	}
 }
 
-// isUnanswered reports whether no collector listened, or whether the collector disconnected before it responded.
-func isUnanswered(err error) bool {
+// hasNoResponse reports whether no collector listened, or whether the collector disconnected before it responded.
+func hasNoResponse(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) ||

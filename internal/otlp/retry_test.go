@@ -43,7 +43,7 @@ func TestPartialSuccess(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 			sink := run(t)
 			sink.Offer(coldStart())
-			eventually(t, "an answer", func() bool {
+			eventually(t, "a response", func() bool {
 				up, detail := sink.health()
 				return !up || detail[:7] == "sending"
 			})
@@ -100,12 +100,12 @@ func TestRefused(t *testing.T) {
 		"unreachable gRPC": {nil, protocolGRPC, false},
 		"stalls":           {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
 		"resets":           {&receiver{resets: -1}, protocolHTTP, false},
-		"overloaded":       {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
-		"overloaded for an hour": {&receiver{answer: http.StatusTooManyRequests, later: "3600"},
+		"overloaded":       {&receiver{response: http.StatusServiceUnavailable}, protocolHTTP, false},
+		"overloaded for an hour": {&receiver{response: http.StatusTooManyRequests, later: "3600"},
 			protocolHTTP, false},
 		"overloaded gRPC": {&receiver{refuses: status.Error(codes.Unavailable, "later")},
 			protocolGRPC, false},
-		"refuses": {&receiver{answer: http.StatusForbidden}, protocolHTTP, true},
+		"refuses": {&receiver{response: http.StatusForbidden}, protocolHTTP, true},
 		"refuses gRPC": {&receiver{refuses: status.Error(codes.PermissionDenied, "no")},
 			protocolGRPC, true},
 		"refuses the size over gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")},
@@ -173,7 +173,7 @@ func TestWarningIsLoggedOnce(t *testing.T) {
 }
 
 // If the collector closes the connection, the agent sends the batch again, whatever the error text.
-func TestUnanswered(t *testing.T) {
+func TestHasNoResponse(t *testing.T) {
 	write := func(errno syscall.Errno) error {
 		return fmt.Errorf("traces export: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", errno)})
 	}
@@ -187,7 +187,7 @@ func TestUnanswered(t *testing.T) {
 		{context.DeadlineExceeded, false},
 		{partial("old", 5), false},
 	} {
-		if got := isUnanswered(test.err); got != test.want {
+		if got := hasNoResponse(test.err); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/internal/agents"
 )
 
-// noneAnswered returns an error with the number of failed agents and the error of the first agent. If the command
-// queried only one agent, noneAnswered returns the agent's error.
-func (a agentQuery) noneAnswered(failed []error) error {
+// noneResponded returns an error with the number of failed agents and the error of the first agent. If the command
+// queried only one agent, noneResponded returns the agent's error.
+func (a agentQuery) noneResponded(failed []error) error {
 	text, first := a.missing(failed)
 	late := lateOf(failed)
 	switch {
@@ -19,12 +19,12 @@ func (a agentQuery) noneAnswered(failed []error) error {
 	case len(failed) == 1:
 		return fmt.Errorf("%s: %w", text, first)
 	case late > 0:
-		return fmt.Errorf("none of %d agents answered: %s; the first error is: %w", len(failed), text, first)
+		return fmt.Errorf("none of %d agents responded: %s; the first error is: %w", len(failed), text, first)
 	}
-	return fmt.Errorf("none of %d agents answered: %w", len(failed), first)
+	return fmt.Errorf("none of %d agents responded: %w", len(failed), first)
 }
 
-// missing returns the numbers of the agents that did not answer and of the agents that the command could not query in
+// missing returns the numbers of the agents that did not respond and of the agents that the command could not query in
 // time, and the first error of an agent. If the time was too short, the result "first" has no other cause. Otherwise,
 // the remedy for the first error would hide that the time was too short.
 func (a agentQuery) missing(failed []error) (text string, first error) {
@@ -36,13 +36,13 @@ func (a agentQuery) missing(failed []error) (text string, first error) {
 		}
 	}
 	late := lateOf(failed)
-	switch unanswered := len(failed) - late; {
+	switch unresponsive := len(failed) - late; {
 	case late == 0:
-		return agentsText(unanswered) + " did not answer", first
-	case unanswered == 0:
+		return agentsText(unresponsive) + " did not respond", first
+	case unresponsive == 0:
 		text = a.lateText(late)
 	default:
-		text = agentsText(unanswered) + " did not answer, and " + a.lateText(late)
+		text = agentsText(unresponsive) + " did not respond, and " + a.lateText(late)
 	}
 	return text + " (set a longer --timeout)", &lateError{first}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached answers. The kubelet's webhooks use the same lifetimes, except for rejected tokens. A rejected
+// Lifetimes of cached responses. The kubelet's webhooks use the same lifetimes, except for rejected tokens. A rejected
 // token is cached for less time, because the API server also rejects tokens that it temporarily cannot check. A revoked
 // token still works for at most two minutes. A revoked permission still applies for at most five minutes.
 const (
@@ -19,7 +19,7 @@ const (
 	deniedFor   = 30 * time.Second
 )
 
-// Maximum numbers of cached answers of each kind. At the limit, the cache drops the least recently used answer.
+// Maximum numbers of cached responses of each kind. At the limit, the cache drops the least recently used response.
 // Rejections have a separate cache, so that invented tokens cannot evict valid tokens.
 const (
 	maxTokens = 256
@@ -30,30 +30,30 @@ const (
 // the key, so they cannot construct collisions.
 type digest [sha256.Size]byte
 
-// answerCache caches the answers to one kind of review.
-type answerCache[A any] struct {
+// responseCache caches the responses to one kind of review.
+type responseCache[A any] struct {
 	yes, no       *cache.LRUExpireCache
 	yesFor, noFor time.Duration
 }
 
-func newAnswerCache[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) answerCache[A] {
+func newResponseCache[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) responseCache[A] {
 	yes, no := cache.NewLRUExpireCacheWithClock(size, clock), cache.NewLRUExpireCacheWithClock(size, clock)
-	return answerCache[A]{yes, no, yesFor, noFor}
+	return responseCache[A]{yes, no, yesFor, noFor}
 }
 
-// get returns a cached answer. The third result is true if the cache contains an answer. For a cached rejection, the
-// second result is false and the answer is the zero value.
-func (c answerCache[A]) get(key digest) (answer A, yes, known bool) {
+// get returns a cached response. The third result is true if the cache contains a response. For a cached rejection, the
+// second result is false and the response is the zero value.
+func (c responseCache[A]) get(key digest) (response A, yes, known bool) {
 	if value, ok := c.yes.Get(key); ok {
 		return value.(A), true, true
 	}
 	_, known = c.no.Get(key)
-	return answer, false, known
+	return response, false, known
 }
 
-func (c answerCache[A]) remember(key digest, answer A, yes bool) {
+func (c responseCache[A]) remember(key digest, response A, yes bool) {
 	if yes {
-		c.yes.Add(key, answer, c.yesFor)
+		c.yes.Add(key, response, c.yesFor)
 		return
 	}
 	c.no.Add(key, struct{}{}, c.noFor)

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answerer answers requests about pods over one connection to the runtime. answerer is safe for concurrent use.
-type answerer struct {
+// responder responds to requests about pods over one connection to the runtime. responder is safe for concurrent use.
+type responder struct {
 	client   *client
 	stores   *storeSet
 	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
@@ -42,9 +42,9 @@ func together(ctx context.Context, queries ...func(context.Context) error) error
 	return group.Wait()
 }
 
-// The method "answer" runs all queries of one request. If a query fails, the whole request fails. A partial answer
+// The method "response" runs all queries of one request. If a query fails, the whole request fails. A partial response
 // would look as if the pod had lost a sandbox or container.
-func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
+func (a *responder) response(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
 	var listed listing
 	images := make([]*timeline.Image, len(request.Images))
@@ -92,7 +92,7 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 		seen.NetworkUp, seen.NetworkDown = known && ready, known && !ready
 	}
 	seen.ArrivedAt = a.now()
-	sortAnswer(&seen)
+	sortResponse(&seen)
 	return seen, nil
 }
 
@@ -111,7 +111,7 @@ type listing struct {
 
 // The method "list" lists the sandboxes and containers of a pod. Without sandboxes, the runtime has no containers
 // either, because the kubelet removes containers before their sandbox (kuberuntime_gc.go).
-func (a *answerer) list(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
+func (a *responder) list(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
 	sandboxes := func(ctx context.Context) (err error) {
 		found.sandboxes, err = a.client.listSandboxes(ctx, request.RuntimeUID)
 		return err
@@ -128,8 +128,8 @@ func (a *answerer) list(ctx context.Context, request timeline.RuntimeRequest) (f
 	return found, err
 }
 
-// The method "stamp" adds the sandboxes and containers to an answer, with the timestamps of each.
-func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
+// The method "stamp" adds the sandboxes and containers to a response, with the timestamps of each.
+func (a *responder) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
 	if len(listed.sandboxes) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.Run
 // containerStatus returns the status of a container, or nil if the runtime has removed the container. The start time of
 // a running container and the exit of an exited container never change, so containerStatus queries these facts only
 // once. The argument "listed" contains the current state of the container.
-func (a *answerer) containerStatus(
+func (a *responder) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runStatus, error) {
 	cached, _ := a.statuses.Get(listed.GetId())
@@ -185,7 +185,7 @@ func (a *answerer) containerStatus(
 }
 
 // ifBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil, the
-// answer omits an optional part, and the agent does not retry the request.
+// response omits an optional part, and the agent does not retry the request.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
@@ -197,7 +197,7 @@ func ifBroken(err error) error {
 // The method "image" makes two queries in parallel: one for the status of an image, and one for the image in
 // containerd's store. The result is nil if the runtime responds with an error other than NotFound, for example because
 // the reference is invalid.
-func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, error) {
+func (a *responder) image(ctx context.Context, ref string) (*timeline.Image, error) {
 	var image *timeline.Image
 	var stored *imagesapi.Image
 	err := together(ctx, func(ctx context.Context) (err error) {
@@ -210,7 +210,7 @@ func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, erro
 	if err != nil || image == nil || !image.Present {
 		return image, err
 	}
-	if stored == nil { // a pull might have ended between the answers to the two queries
+	if stored == nil { // a pull might have ended between the responses to the two queries
 		if stored, err = a.storedImage(ctx, ref); err != nil {
 			return nil, err
 		}
@@ -221,15 +221,15 @@ func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, erro
 
 // imageStatus queries the status of an image with CRI. The comment of the method "image" explains when the result is
 // nil.
-func (a *answerer) imageStatus(ctx context.Context, ref string) (*timeline.Image, error) {
-	answer, err := a.client.imageStatus(ctx, ref)
+func (a *responder) imageStatus(ctx context.Context, ref string) (*timeline.Image, error) {
+	response, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.NotFound: // some runtimes deviate from CRI and return this code
-		answer = nil
+		response = nil
 	default:
 		return nil, ifBroken(err)
 	}
-	image := convertImage(ref, answer)
+	image := convertImage(ref, response)
 	return &image, nil
 }

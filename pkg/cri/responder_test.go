@@ -23,8 +23,8 @@ func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }
 
-// newAnswerer connects to a fake runtime in the same way as a session.
-func newAnswerer(t *testing.T, fake *critest.Runtime) (*answerer, *observer.ObservedLogs) {
+// newResponder connects to a fake runtime in the same way as a session.
+func newResponder(t *testing.T, fake *critest.Runtime) (*responder, *observer.ObservedLogs) {
 	t.Helper()
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
 	if err != nil {
@@ -36,7 +36,7 @@ func newAnswerer(t *testing.T, fake *critest.Runtime) (*answerer, *observer.Obse
 		t.Fatal(err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
-	l := &answerer{
+	l := &responder{
 		client: c, stores: storesOf(version, zap.New(core)),
 		stamps: lru.New(8), statuses: lru.New(8),
 		now: func() time.Time { return second(99) },
@@ -45,16 +45,16 @@ func newAnswerer(t *testing.T, fake *critest.Runtime) (*answerer, *observer.Obse
 	return l, logs
 }
 
-func answer(t *testing.T, l *answerer, images ...string) timeline.RuntimeSeen {
+func response(t *testing.T, l *responder, images ...string) timeline.RuntimeSeen {
 	t.Helper()
-	seen, err := l.answer(t.Context(), timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
+	seen, err := l.response(t.Context(), timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return seen
 }
 
-func TestAnswer(t *testing.T) {
+func TestResponse(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "runtime-pod", Attempt: 1, CreatedAt: second(3)})
 	fake.PutSandbox(critest.Sandbox{ID: "other", PodUID: "other", CreatedAt: second(1)})
@@ -68,9 +68,9 @@ func TestAnswer(t *testing.T) {
 	fake.PutImage("app", 20)
 	fake.StoreImage("docker.io/library/app:latest",
 		critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-9), UpdatedAt: second(8)}, Digest: "sha256:aa"})
-	l, _ := newAnswerer(t, fake)
+	l, _ := newResponder(t, fake)
 
-	got := answer(t, l, "app", "absent:1", "Not A Ref")
+	got := response(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
 		UID: "pod", AskedAt: second(99), ArrivedAt: second(99),
 		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
@@ -89,9 +89,9 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 
-	// The answerer must not query immutable facts again.
+	// The responder must not query immutable facts again.
 	before := fake.Calls()
-	again := answer(t, l)
+	again := response(t, l)
 	after := fake.Calls()
 	if !reflect.DeepEqual(again.Containers, want.Containers) {
 		t.Errorf("the second time %+v\nwant %+v", again.Containers, want.Containers)
@@ -109,8 +109,9 @@ func TestAnswer(t *testing.T) {
 func TestChangedContainerIsReadAgain(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
-	l, _ := newAnswerer(t, fake)
-	if got := answer(t, l); len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] != 1 {
+	l, _ := newResponder(t, fake)
+	if got := response(t, l); len(got.Containers) > 0 ||
+		fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] != 1 {
 		t.Errorf("got %+v, calls %v", got, fake.Calls())
 	}
 	run := critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: second(4)}
@@ -126,7 +127,7 @@ func TestChangedContainerIsReadAgain(t *testing.T) {
 		step()
 		fake.PutContainer(run)
 		for range 2 {
-			if got := answer(t, l).Containers; len(got) != 1 || got[0] != want {
+			if got := response(t, l).Containers; len(got) != 1 || got[0] != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		}
@@ -138,8 +139,8 @@ func TestChangedContainerIsReadAgain(t *testing.T) {
 
 func TestNoContainersWithoutSandbox(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	l, _ := newAnswerer(t, fake)
-	got := answer(t, l)
+	l, _ := newResponder(t, fake)
+	got := response(t, l)
 	if len(got.Sandboxes)+len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] > 0 {
 		t.Errorf("got %+v, calls %v", got, fake.Calls())
 	}
@@ -191,9 +192,9 @@ func TestSandboxTimestamps(t *testing.T) {
 				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
 					CreatedAt: test.firstContainerAt})
 			}
-			l, _ := newAnswerer(t, fake)
+			l, _ := newResponder(t, fake)
 			for range 2 {
-				if got := answer(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
+				if got := response(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
 					t.Errorf("got %+v\nwant %+v", got, test.want)
 				}
 			}
@@ -205,13 +206,13 @@ func TestFirstRunningTimestampIsKept(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
-	l, _ := newAnswerer(t, fake)
-	answer(t, l)
+	l, _ := newResponder(t, fake)
+	response(t, l)
 
 	// the resources of the pod changed
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: true})
-	if got := answer(t, l).Sandboxes[0]; got.RunningAt != second(3.5) || got.Ready {
+	if got := response(t, l).Sandboxes[0]; got.RunningAt != second(3.5) || got.Ready {
 		t.Errorf("got %+v, want the first timestamp of running", got)
 	}
 }
@@ -220,16 +221,16 @@ func TestMissingStoreIsLoggedOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{NoStores: true})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.PutImage("app", 1)
-	l, logs := newAnswerer(t, fake)
+	l, logs := newResponder(t, fake)
 	for range 3 {
-		answer(t, l, "app")
+		response(t, l, "app")
 	}
 	if got := logs.Len(); got != 2 {
 		t.Errorf("got %d log lines, want one for each store: %v", got, logs.All())
 	}
 }
 
-// TestFaultsOfTheRuntime checks that an answer fails because of a fault in a required part, but not because of a
+// TestFaultsOfTheRuntime checks that a response fails because of a fault in a required part, but not because of a
 // fault in an optional part.
 func TestFaultsOfTheRuntime(t *testing.T) {
 	const (
@@ -262,14 +263,14 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 			fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
 				CreatedAt: second(4)})
 			fake.PutImage("app", 1)
-			l, _ := newAnswerer(t, fake)
+			l, _ := newResponder(t, fake)
 			fake.Fault(func(_ context.Context, method string) error {
 				if method == test.method {
 					return status.Error(test.code, "fault")
 				}
 				return nil
 			})
-			_, err := l.answer(t.Context(),
+			_, err := l.response(t.Context(),
 				timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
 			if (err != nil) != test.fails {
 				t.Errorf("got %v, want an error: %t", err, test.fails)
@@ -281,17 +282,17 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 	const method = "/runtime.v1.RuntimeService/Status"
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	l, _ := newAnswerer(t, fake)
+	l, _ := newResponder(t, fake)
 	for _, ready := range []bool{true, false} {
 		fake.SetNetworkReady(ready)
 		request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
-		seen, err := l.answer(t.Context(), request)
+		seen, err := l.response(t.Context(), request)
 		if err != nil || seen.NetworkDown == ready || seen.NetworkUp != ready {
 			t.Errorf("ready %t: got %+v, %v", ready, seen, err)
 		}
 	}
 	fake.SetNetworkReady(false)
-	if seen := answer(t, l); seen.NetworkDown || fake.Calls()[method] != 2 {
+	if seen := response(t, l); seen.NetworkDown || fake.Calls()[method] != 2 {
 		t.Errorf("got %+v after %d calls, want no call without a request", seen, fake.Calls()[method])
 	}
 	fake.Fault(func(_ context.Context, called string) error {
@@ -301,7 +302,7 @@ func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 		return nil
 	})
 	request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
-	if seen, err := l.answer(t.Context(), request); err != nil || seen.NetworkDown || seen.NetworkUp {
+	if seen, err := l.response(t.Context(), request); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }

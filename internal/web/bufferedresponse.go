@@ -22,14 +22,14 @@ const (
 // errNoRoom is the error of Write after a response exceeded the memory limit.
 var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// reply buffers a response until the response is complete. A request releases its slots before the server sends the
-// response, so a client that does not read occupies no slot. The handler of the stream calls Flush, which sends the
-// buffer. After Flush, writes go directly to the connection. Only one goroutine uses a reply.
-type reply struct {
+// bufferedResponse buffers a response until the response is complete. A request releases its slots before the server
+// sends the response, so a client that does not read occupies no slot. The handler of the stream calls Flush, which
+// sends the buffer. After Flush, writes go directly to the connection. Only one goroutine uses a bufferedResponse.
+type bufferedResponse struct {
 	http.ResponseWriter // writer of the connection
-	answers             *answers
+	responses           *responses
 	client              netip.Prefix
-	held                int          // reserved memory in bytes; answers.mu guards this field
+	held                int          // reserved memory in bytes; responses.mu guards this field
 	readAt              atomic.Int64 // time at which the kernel last took a part of the response, in Unix nanoseconds
 
 	status  int // status of the response; 0 until the handler writes a response
@@ -40,10 +40,10 @@ type reply struct {
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
-func (r *reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+func (r *bufferedResponse) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *reply) WriteHeader(status int) {
+func (r *bufferedResponse) WriteHeader(status int) {
 	if r.direct {
 		r.ResponseWriter.WriteHeader(status)
 		return
@@ -54,7 +54,7 @@ func (r *reply) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (r *reply) Write(p []byte) (int, error) {
+func (r *bufferedResponse) Write(p []byte) (int, error) {
 	if r.direct {
 		return r.ResponseWriter.Write(p)
 	}
@@ -83,23 +83,23 @@ func (r *reply) Write(p []byte) (int, error) {
 
 // extend adds a chunk that doubles the buffer, within limits. If memory is short or the response is too large,
 // extend discards the response.
-func (r *reply) extend() {
-	length := min(max(r.size, firstChunk), largeChunk, maxAnswer-r.size)
+func (r *bufferedResponse) extend() {
+	length := min(max(r.size, firstChunk), largeChunk, maxResponse-r.size)
 	switch {
 	case length <= 0:
 		r.fail(droppedLarge, http.StatusInternalServerError, "too_large",
 			"the response exceeds 8 MiB: accept gzip, or request less data, for example one namespace")
-	case !r.answers.grow(r, length):
-		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many responses in progress: try again")
+	case !r.responses.grow(r, length):
+		r.fail(droppedResponse, http.StatusServiceUnavailable, "busy", "too many responses in progress: try again")
 	default:
 		r.chunks = append(r.chunks, make([]byte, 0, length))
 	}
 }
 
-func (r *reply) fail(why dropped, status int, word, reason string) {
-	r.answers.dropped.count(why)
+func (r *bufferedResponse) fail(why dropped, status int, word, reason string) {
+	r.responses.dropped.count(why)
 	r.chunks, r.size = nil, 0
-	r.answers.leave(r)
+	r.responses.leave(r)
 	r.failure = func() {
 		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Disposition", "ETag"} {
 			r.Header().Del(name)
@@ -113,10 +113,10 @@ func (r *reply) fail(why dropped, status int, word, reason string) {
 }
 
 // Flush implements http.Flusher.
-func (r *reply) Flush() { _ = r.FlushError() } // after an error, the next Write fails too
+func (r *bufferedResponse) Flush() { _ = r.FlushError() } // after an error, the next Write fails too
 
 // FlushError sends the buffer. Afterwards, writes go directly to the connection.
-func (r *reply) FlushError() error {
+func (r *bufferedResponse) FlushError() error {
 	if !r.direct {
 		if r.failure != nil {
 			return errNoRoom
@@ -127,7 +127,7 @@ func (r *reply) FlushError() error {
 		}
 		err := r.writeChunks()
 		r.chunks = nil
-		r.answers.leave(r)
+		r.responses.leave(r)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (r *reply) FlushError() error {
 	return http.NewResponseController(r.ResponseWriter).Flush()
 }
 
-func (r *reply) writeChunks() error {
+func (r *bufferedResponse) writeChunks() error {
 	for _, chunk := range r.chunks {
 		for part := range slices.Chunk(chunk, writtenAtOnce) {
 			if _, err := r.ResponseWriter.Write(part); err != nil {
@@ -149,14 +149,14 @@ func (r *reply) writeChunks() error {
 
 // deliver writes the response within deliveryTimeout. deliver stops early if the server needs the memory of a
 // stalled response. deliver ignores errors of the connection, because the client notices these errors.
-func (r *reply) deliver() {
+func (r *bufferedResponse) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
 	}
 	control := http.NewResponseController(r.ResponseWriter)
 	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // an error means that the connection is closed
-	r.answers.write(r)
-	defer r.answers.leave(r)
+	r.responses.write(r)
+	defer r.responses.leave(r)
 	if r.failure != nil {
 		r.failure()
 		_ = control.Flush()
@@ -171,13 +171,13 @@ func (r *reply) deliver() {
 		return
 	}
 	if err := control.Flush(); err == nil && r.status < http.StatusBadRequest && r.size > 0 {
-		r.answers.readers.Of(r.client).readAt.Store(time.Now().UnixNano())
+		r.responses.readers.Of(r.client).readAt.Store(time.Now().UnixNano())
 	}
 }
 
-// cut stops the writing of the response. The caller holds answers.mu, so the request cannot end until the method "cut"
-// returns.
-func (r *reply) cut() {
+// cut stops the writing of the response. The caller holds responses.mu, so the request cannot end until the method
+// "cut" returns.
+func (r *bufferedResponse) cut() {
 	// A deadline in the past makes the server close the connection. An error means that the writer does not support
 	// deadlines. Such a writer, for example in tests, has no connection.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))

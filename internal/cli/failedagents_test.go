@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
-// hungCluster has agents that accept requests, but never answer. These agents are first, and their pods are not ready.
-// The other agents answer.
+// hungCluster has agents that accept requests, but never respond. These agents are first, and their pods are not ready.
+// The other agents respond.
 func hungCluster(t *testing.T, hung, all int) *agentstest.APIServer {
 	t.Helper()
 	var pods []agentstest.Pod
@@ -26,8 +26,8 @@ func hungCluster(t *testing.T, hung, all int) *agentstest.APIServer {
 	return agentstest.Start(t, pods...)
 }
 
-// TestHungAgentsDelayNoOthers has 200 agents. The first 64 agents never answer. The time limit is too short for all of
-// these 64 agents, but the answers of the other agents must be complete.
+// TestHungAgentsDelayNoOthers has 200 agents. The first 64 agents never respond. The time limit is too short for all of
+// these 64 agents, but the responses of the other agents must be complete.
 func TestHungAgentsDelayNoOthers(t *testing.T) {
 	server := hungCluster(t, 64, 200)
 	for command, want := range map[string]string{"report": `"node_count": 136,`, "nodes": `"node": "node-064"`} {
@@ -40,19 +40,19 @@ func TestHungAgentsDelayNoOthers(t *testing.T) {
 				t.Errorf("nodes:\n%s", got.stdout)
 			}
 			if strings.Contains(got.stderr, "node node-199") {
-				t.Errorf("a healthy agent did not answer:\n%s", got.stderr)
+				t.Errorf("a healthy agent did not respond:\n%s", got.stderr)
 			}
 		})
 	}
 }
 
-// TestTooLittleTime has only agents that never answer, or no time for the remaining agents. The message must not blame
+// TestTooLittleTime has only agents that never respond, or no time for the remaining agents. The message must not blame
 // the network.
 func TestTooLittleTime(t *testing.T) {
 	const late = "not queried within the time limit 1s (set a longer --timeout)"
 	for command, want := range map[string]string{
-		"report":                      "none of 100 agents answered: ",
-		"explain deploy/none -n shop": "none of 100 agents answered: ",
+		"report":                      "none of 100 agents responded: ",
+		"explain deploy/none -n shop": "none of 100 agents responded: ",
 		"explain pod/none -n shop":    "the other agents do not know pod shop/none; the first error is: node node-",
 	} {
 		t.Run(command, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTooLittleTime(t *testing.T) {
 			got := atNoon(t, hungCluster(t, 100, 100), append(strings.Fields(command), "--timeout=1s")...)
 			got.must(t, ExitUnreachable, "", want)
 			got.must(t, ExitUnreachable, "", late)
-			if !strings.Contains(got.stderr, " agents did not answer, and ") ||
+			if !strings.Contains(got.stderr, " agents did not respond, and ") ||
 				strings.Contains(got.stderr, "port-forward POD") {
 				t.Errorf("%s", got.stderr)
 			}
