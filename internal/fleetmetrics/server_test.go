@@ -89,7 +89,7 @@ func TestPodsWithoutOwner(t *testing.T) {
 	responses["workload_lost"] = append(responses["workload_lost"],
 		fleetmetricstest.Of(7, "namespace", "shop", "workload_kind", "Pod"))
 	m, err := read(t, fleetmetricstest.Serve(t, responses).URL, "")
-	if row := m.Workloads["pods without a controller in shop"]; err != nil || row == nil || row.Lost != 7 {
+	if row := m.Workloads["pods without an owner in shop"]; err != nil || row == nil || row.Lost != 7 {
 		t.Errorf("%v, %v", m.Workloads, err)
 	}
 }

@@ -91,7 +91,7 @@ func coldStart() timeline.Timeline {
 	}
 }
 
-// stuck is a bare pod that was given up during its second pull.
+// stuck is a pod without an owner that was given up during its second pull.
 func stuck() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",

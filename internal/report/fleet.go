@@ -127,10 +127,10 @@ func workloadName(item api.ReportItem) string {
 }
 
 // WorkloadName returns the name of a workload in the form that the command explain uses, for example "deployment
-// shop/web". For pods without a controller, the argument "name" is empty.
+// shop/web". For pods without an owner, the argument "name" is empty.
 func WorkloadName(namespace, kind, name string) string {
 	if name == "" {
-		return "pods without a controller in " + namespace
+		return "pods without an owner in " + namespace
 	}
 	return strings.ToLower(cmp.Or(kind, "workload")) + " " + namespace + "/" + name
 }

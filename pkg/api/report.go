@@ -32,8 +32,8 @@ const (
 type ReportItem struct {
 	Kind      ReportKind `json:"kind"`
 	Namespace string     `json:"namespace,omitempty"`
-	// Owner is the controller of the workload's pods. The pods of a namespace that have no controller share one item
-	// without an owner.
+	// Owner is the owner of the workload's pods. The pods of a namespace without an owner share one item, and Owner is
+	// empty.
 	Owner    OwnerRecord `json:"owner,omitzero"`
 	Image    string      `json:"image,omitempty"`
 	Registry string      `json:"registry,omitempty"` // registry of the image

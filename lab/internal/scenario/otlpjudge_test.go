@@ -52,7 +52,7 @@ func TestRootSpan(t *testing.T) {
 			s[0].Attributes["podlapse.owner.revision"] = "2"
 		}, "podlapse.rollout.trace_id"},
 		"no link": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Links = nil }, "links are"},
-		"owner of a bare pod": {func(t *agent.Timeline, s []otlp.Span) {
+		"owner of a pod without an owner": {func(t *agent.Timeline, s []otlp.Span) {
 			t.Owner, s[0].Links = agent.Owner{}, nil
 		}, "podlapse.owner.kind"},
 		"no missing evidence": {func(_ *agent.Timeline, s []otlp.Span) {
