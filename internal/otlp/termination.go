@@ -45,7 +45,7 @@ func terminationOf(t timeline.Timeline) []span {
 func stopsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, s := range t.Termination.Stops {
-		if s.How == timeline.HowBefore || s.StoppedAt.Before(t.Termination.RequestedAt) {
+		if s.How == timeline.StopBefore || s.StoppedAt.Before(t.Termination.RequestedAt) {
 			continue
 		}
 		attributes := append(podOf(t),
@@ -68,7 +68,7 @@ func stopsOf(t timeline.Timeline) []span {
 			key: endKey + kindStop + "/" + s.Container, parent: endKey, name: validText("stop of " + s.Container),
 			start: t.Termination.RequestedAt, end: s.StoppedAt,
 		}
-		if slices.Contains([]timeline.How{timeline.HowKilled, timeline.HowKilledEarly, timeline.HowOutOfMemory},
+		if slices.Contains([]timeline.StopKind{timeline.StopKilled, timeline.StopKilledEarly, timeline.StopOutOfMemory},
 			s.How) {
 			stop.failure = validText(fmt.Sprintf("%s, exit code %d", s.How, s.ExitCode))
 			attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(s.How)))

@@ -31,9 +31,9 @@ func killed() timeline.Timeline {
 			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
 		},
 		Stops: []timeline.Stop{
-			{Container: "setup", Kind: timeline.KindInit, How: timeline.HowBefore, StoppedAt: after(time.Second),
+			{Container: "setup", Kind: timeline.KindInit, How: timeline.StopBefore, StoppedAt: after(time.Second),
 				Exited: true},
-			{Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Exited: true,
+			{Container: "app", Kind: timeline.KindMain, How: timeline.StopKilled, StoppedAt: stopped, Exited: true,
 				ExitCode: 137, Signal: 9},
 		},
 	}

@@ -72,7 +72,7 @@ func TestTerminationOfReadyPod(t *testing.T) {
 			t.Fatalf("ended %+v", ended)
 		}
 		end := ended[0].Termination
-		if s := end.Stops; len(s) != 1 || s[0].How != timeline.HowSignalled || !s[0].StoppedAt.Equal(run.FinishedAt) {
+		if s := end.Stops; len(s) != 1 || s[0].How != timeline.StopSignalled || !s[0].StoppedAt.Equal(run.FinishedAt) {
 			t.Errorf("stops %+v", s)
 		}
 		if len(d.gone) != 1 || !terminated(d.gone[0]) {

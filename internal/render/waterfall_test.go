@@ -87,7 +87,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 	record.Termination = &api.TerminationRecord{
 		Verdict: evil, Reason: evil, Phases: record.Phases, Conflicts: record.Conflicts, Missing: record.Missing,
-		Containers: []api.StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1,
+		Containers: []api.StopRecord{{Container: evil, How: timeline.StopKind(evil), Reason: evil, Signal: -1,
 			ExitCode: new(-1), Used: new(api.Seconds(-1)), Error: new(api.Seconds(-1))}},
 	}
 	evilPulls := api.PullList{
@@ -141,7 +141,7 @@ func TestWaterfallOfOversizedRecords(t *testing.T) {
 		endless, endless
 	record.Termination = &api.TerminationRecord{
 		Verdict: endless, Phases: record.Phases,
-		Containers: []api.StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
+		Containers: []api.StopRecord{{Container: endless, How: timeline.StopKind(endless), Reason: endless}},
 	}
 	page := terminal.Page{Columns: 100, Fit: true}
 	text := Waterfall(record, page)

@@ -202,7 +202,7 @@ func Killed() timeline.Timeline {
 			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
 		},
 		Stops: []timeline.Stop{{
-			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped,
+			Container: "app", Kind: timeline.KindMain, How: timeline.StopKilled, StoppedAt: stopped,
 			Used:  30 * time.Second,
 			Error: 10 * time.Millisecond, Timed: true, Exited: true, ExitCode: 137, Signal: 9, Reason: "Error",
 		}},

@@ -25,7 +25,7 @@ type TerminationRecord struct {
 type StopRecord struct {
 	Container   string                 `json:"container"`
 	Kind        timeline.ContainerKind `json:"kind"`
-	How         timeline.How           `json:"how"`
+	How         timeline.StopKind      `json:"how"`
 	StoppedAt   Instant                `json:"stopped_at,omitzero"`
 	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // Used and Error are nil if unknown
 	Error       *Seconds               `json:"error_seconds,omitempty"`

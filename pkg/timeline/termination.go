@@ -23,12 +23,6 @@ var terminationCauses = map[Phase]Cause{
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }
 
-// TerminationPhases returns the phases that a termination can have.
-func TerminationPhases() []Phase {
-	return []Phase{PhaseKubeletPickup, PhasePreStopHook, PhaseGrace, PhaseKill, PhaseSandboxStop, PhaseObjectDeletion,
-		PhaseFinalizers, PhaseUnattributed}
-}
-
 // Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.
 // Termination is a value that never changes after TerminationEvidence.Termination returns it. The phases and error
 // bounds have the same meaning as in a Timeline.
@@ -62,33 +56,28 @@ type TerminationConflict struct {
 	Detail    string // the two contradictory statements and their sources, as text
 }
 
-// A How describes the way in which a container ended.
-type How string
+// A StopKind is the way in which a container ended.
+type StopKind string
 
 // The ways in which a container can end. Only the exit code shows the signal that ended a process. Runtimes and shells
 // set the exit code to 128 plus the signal.
 const (
-	HowBefore    How = "before"    // the container had ended before the deletion request
-	HowExited    How = "exited"    // the process ended by itself, with its own exit code
-	HowSignalled How = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process in time
-	HowKilled    How = "killed"    // SIGKILL ended the process at the end of its grace period
-	// HowKilledEarly means that SIGKILL ended the process before the end of its grace period, for an unknown reason.
-	HowKilledEarly How = "killed_early"
-	HowOutOfMemory How = "out_of_memory" // the kernel ended the process for lack of memory, after the stop request
-	HowUnknown     How = "unknown"       // no evidence shows how the container ended
-	HowRunning     How = "running"       // the container has not stopped yet
+	StopBefore    StopKind = "before"    // the container had ended before the deletion request
+	StopExited    StopKind = "exited"    // the process ended by itself, with its own exit code
+	StopSignalled StopKind = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process in time
+	StopKilled    StopKind = "killed"    // SIGKILL ended the process at the end of its grace period
+	// StopKilledEarly means that SIGKILL ended the process before the end of its grace period, for an unknown reason.
+	StopKilledEarly StopKind = "killed_early"
+	StopOutOfMemory StopKind = "out_of_memory" // the kernel ended the process for lack of memory
+	StopUnknown     StopKind = "unknown"       // no evidence shows how the container ended
+	StopRunning     StopKind = "running"       // the container has not stopped yet
 )
-
-// Hows returns all values of How.
-func Hows() []How {
-	return []How{HowBefore, HowExited, HowSignalled, HowKilled, HowKilledEarly, HowOutOfMemory, HowUnknown, HowRunning}
-}
 
 // Stop describes the end of one container.
 type Stop struct {
 	Container string
 	Kind      ContainerKind
-	How       How
+	How       StopKind
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
 	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.

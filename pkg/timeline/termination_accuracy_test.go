@@ -111,7 +111,7 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 				timed++
 				within("grace used", s.Used, truth.finished.Sub(truth.begun), s.Error)
 			}
-			if truth.killed != (s.How == HowKilled) && s.How != HowUnknown && s.How != HowExited {
+			if truth.killed != (s.How == StopKilled) && s.How != StopUnknown && s.How != StopExited {
 				t.Errorf("end %d: %s, killed %v", n, s.How, truth.killed)
 			}
 		}

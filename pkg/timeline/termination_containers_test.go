@@ -149,11 +149,11 @@ func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 		}
 		for _, s := range end.Stops {
 			m := members[s.Container]
-			want := HowExited
+			want := StopExited
 			if m.code == codeKilled {
-				want = HowKilled
+				want = StopKilled
 			}
-			if m.never || s.How != want && s.How != HowUnknown {
+			if m.never || s.How != want && s.How != StopUnknown {
 				t.Errorf("end %d: %s is reported as %s, was %+v; %+v", n, s.Container, s.How, m, observations)
 			}
 			if s.Timed {

@@ -82,7 +82,7 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 	}
-	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && !f.graceUnknown() &&
+	if stop.How == StopKilled && f.begunKnown && !f.shortened && !f.overflow && !f.graceUnknown() &&
 		f.killedOnTime(stop.Container) {
 		due := f.begun
 		due.earliest, due.latest = due.earliest+instant(f.killAfter()), due.latest+instant(f.killAfter())

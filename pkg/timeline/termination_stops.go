@@ -69,7 +69,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	}
 	switch {
 	case known && end.latest < f.requested.earliest || !known && s.waitsForNext && s.seenRunning == 0:
-		stop.How = HowBefore
+		stop.How = StopBefore
 		if known {
 			stop.StoppedAt = end.estimate().time()
 			stop.setCode(code, reason)
@@ -77,10 +77,10 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 		f.t.Stops = append(f.t.Stops, stop)
 		return
 	case !known && !f.Over():
-		stop.How = HowRunning
+		stop.How = StopRunning
 		end.earliest, end.latest = f.now, f.now
 	case !known:
-		stop.How = HowUnknown
+		stop.How = StopUnknown
 		end.earliest, end.latest = max(f.requested.earliest, min(s.seenRunning, f.gone.latest)), f.gone.latest
 		f.t.Missing = append(f.t.Missing, "stopped/"+c.Name)
 	default:
@@ -129,18 +129,18 @@ func signalOf(code int) int {
 
 // howStopped distinguishes kills at the end of the grace period from other kills. The kubelet never sends SIGKILL
 // before the end of the grace period.
-func (f *terminationFold) howStopped(s Stop, end bound) How {
+func (f *terminationFold) howStopped(s Stop, end bound) StopKind {
 	switch {
 	case lostRun(s.Reason, s.ExitCode):
-		return HowUnknown
+		return StopUnknown
 	case s.Reason == reasonOutOfMemory:
-		return HowOutOfMemory
+		return StopOutOfMemory
 	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.killAfter():
-		return HowKilledEarly
+		return StopKilledEarly
 	case s.Signal == signalKill:
-		return HowKilled
+		return StopKilled
 	case s.Signal != 0:
-		return HowSignalled
+		return StopSignalled
 	}
-	return HowExited
+	return StopExited
 }

@@ -66,7 +66,7 @@ func terminationSpanText(s Span) string {
 func (t Termination) badStop() (w struct{ container, text string }) {
 	var last *Stop
 	for i := range t.Stops {
-		if s := &t.Stops[i]; s.How != HowBefore && (last == nil || s.StoppedAt.After(last.StoppedAt)) {
+		if s := &t.Stops[i]; s.How != StopBefore && (last == nil || s.StoppedAt.After(last.StoppedAt)) {
 			last = s
 		}
 	}
@@ -74,7 +74,7 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 		return w
 	}
 	switch last.How {
-	case HowKilled:
+	case StopKilled:
 		if t.killUnexplained(last) {
 			w.text = last.Container + " was killed"
 			break
@@ -83,15 +83,15 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 		if last.PreStopHook {
 			w.text = last.Container + " ran for " + t.ran(last) + " after its pre-stop hook began, then was killed"
 		}
-	case HowKilledEarly:
+	case StopKilledEarly:
 		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) +
 			" was over"
-	case HowOutOfMemory:
+	case StopOutOfMemory:
 		w.text = last.Container + " ran out of memory while stopping"
 	default:
 		return w
 	}
-	if last.How == HowKilled {
+	if last.How == StopKilled {
 		w.container = last.Container
 	}
 	return w

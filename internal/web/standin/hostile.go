@@ -88,7 +88,7 @@ func hostileEnd(t timeline.Timeline, attack string) *timeline.Termination {
 		Phases: []timeline.Span{{Phase: timeline.Phase(attack), Cause: timeline.Cause(attack), Container: attack,
 			StartAt: t.CreatedAt.Add(time.Minute), EndAt: t.CreatedAt.Add(2 * time.Minute),
 			MergedWith: []timeline.Phase{timeline.Phase(attack)}}},
-		Stops: []timeline.Stop{{Container: attack, How: timeline.How(attack), Exited: true, ExitCode: 1,
+		Stops: []timeline.Stop{{Container: attack, How: timeline.StopKind(attack), Exited: true, ExitCode: 1,
 			Reason: attack}},
 	}
 }
