@@ -86,16 +86,15 @@ type Blocker struct {
 
 // Live is one pull in progress.
 type Live struct {
-	Namespace  string      `json:"namespace"`
-	Pod        string      `json:"pod"`
-	Container  string      `json:"container"`
-	Image      string      `json:"image"`
-	Registry   string      `json:"registry"`
-	Outcome    string      `json:"outcome"` // "pulling" or "external"
-	State      string      `json:"state"`   // "queued", "pulling" or "unpacking"
-	AgeSeconds json.Number `json:"age_seconds"`
-	DoneBytes  int64       `json:"done_bytes"`
-	TotalBytes int64       `json:"total_bytes"`
+	Namespace  string `json:"namespace"`
+	Pod        string `json:"pod"`
+	Container  string `json:"container"`
+	Image      string `json:"image"`
+	Registry   string `json:"registry"`
+	Outcome    string `json:"outcome"` // "pulling" or "external"
+	State      string `json:"state"`   // "queued", "pulling" or "unpacking"
+	DoneBytes  int64  `json:"done_bytes"`
+	TotalBytes int64  `json:"total_bytes"`
 }
 
 // PullOf returns the last pull for a container.

@@ -111,13 +111,3 @@ func Failures(calls []PullCall) (count int) {
 	}
 	return count
 }
-
-// Latest returns the latest end of all calls.
-func Latest(calls []PullCall) (latest time.Time) {
-	for _, call := range calls {
-		if call.EndAt.After(latest) {
-			latest = call.EndAt
-		}
-	}
-	return latest
-}

@@ -26,17 +26,6 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has returns true if the text contains a sample with the given name. A counter that the program initialized has a
-// sample, even if its value is 0.
-func Has(text, name string) bool {
-	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {
-			return true
-		}
-	}
-	return false
-}
-
 func hasAll(sample string, labels []string) bool {
 	for _, label := range labels {
 		if !strings.Contains(sample, "{"+label) && !strings.Contains(sample, ","+label) {

@@ -25,9 +25,3 @@ func TestSum(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-func TestHas(t *testing.T) {
-	if !Has(text, "a_sum") || !Has(text, "b") || Has(text, "a") || Has(text, "HELP") {
-		t.Error("wrong")
-	}
-}

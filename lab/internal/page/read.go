@@ -14,7 +14,6 @@ type Row struct {
 	UID     string `json:"uid"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
-	Took    string `json:"took"`
 	Cause   string `json:"cause"`
 	Verdict string `json:"verdict"`
 	Link    string `json:"link"` // absolute URL of the start-up
@@ -23,7 +22,7 @@ type Row struct {
 const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort((a, b) =>
 	a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((row) => ({
 	uid: row.dataset.uid, name: row.querySelector('.pod b').textContent,
-	state: row.querySelector('.state span').textContent, took: row.querySelector('.took b').textContent,
+	state: row.querySelector('.state span').textContent,
 	cause: row.querySelector('.cause span').textContent, verdict: row.querySelector('.verdict-text').textContent,
 	link: row.href }))`
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
 	"time"
 )
 
@@ -60,18 +59,4 @@ func (t Table) Remove(name string) error {
 		return fmt.Errorf("remove process record: %w", err)
 	}
 	return nil
-}
-
-// All returns all readable records. The record of the oldest process comes first.
-func (t Table) All() []Record {
-	paths, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
-	var records []Record
-	for _, path := range paths {
-		name := filepath.Base(path)
-		if r, ok := t.Get(name[:len(name)-len(".json")]); ok {
-			records = append(records, r)
-		}
-	}
-	sort.Slice(records, func(i, j int) bool { return records[i].StartedAt.Before(records[j].StartedAt) })
-	return records
 }
