@@ -1,0 +1,51 @@
+package eventwatch
+
+import "time"
+
+// openTimes measures how long watches were open. The lock of Source guards openTimes.
+type openTimes struct {
+	open   map[*follower]struct{}
+	closed time.Duration // total time of the closed watches
+}
+
+// The method "opened" records that the API server accepted the watch, and returns the current time.
+func (s *Source) opened(f *follower) time.Time {
+	s.metrics.opened.Inc()
+	s.metrics.open.Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.openedAt = s.config.Now()
+	s.times.open[f] = struct{}{}
+	return f.openedAt
+}
+
+// The method "proved" records that a watch has delivered all existing Events. If the pod also has a shared watch, the
+// method signals the change to the shared watch.
+func (s *Source) proved(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.proven = true
+	if f.alone != nil && f.alone.shared != nil {
+		f.alone.shared.refresh()
+	}
+}
+
+func (s *Source) closed(f *follower) {
+	s.metrics.open.Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times.closed += s.config.Now().Sub(f.openedAt)
+	delete(s.times.open, f)
+	f.openedAt, f.proven = time.Time{}, false
+}
+
+// openFor returns the total time for which watches were open, including the watches that are still open.
+func (s *Source) openFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := s.times.closed
+	for f := range s.times.open {
+		total += s.config.Now().Sub(f.openedAt)
+	}
+	return total
+}
