@@ -51,16 +51,16 @@ func EachDone[A any](
 	slots := newSlots()
 	var group sync.WaitGroup
 	for _, i := range readyFirst(agents) {
-		place := slots.take()
+		slot := slots.take()
 		group.Go(func() {
-			defer place.leave()
+			defer slot.leave()
 			agent := agents[i]
 			response := Result[A]{Agent: agent}
 			if err := ctx.Err(); err != nil {
 				response.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
 			} else {
 				asked, cancel := context.WithTimeout(ctx, agent.limit(limit, len(agents)))
-				response.Value, response.Err = ask(asked, withListener(agent.Client, place.responded))
+				response.Value, response.Err = ask(asked, withListener(agent.Client, slot.responded))
 				cancel()
 				response.Err = agent.explain(Plain(response.Err))
 			}

@@ -25,35 +25,35 @@ func newSlots() slots {
 	return slots{make(chan struct{}, AtOnce), make(chan struct{}, maxSilent)}
 }
 
-// The type "place" is the place of one query in the slots.
-type place struct {
+// The type "slot" is the slot of one query.
+type slot struct {
 	slots         slots
 	firstResponse chan struct{} // closed after the agent's first response
 	ended         chan struct{} // closed when the query has ended
-	left          chan struct{} // closed after the place is free
+	left          chan struct{} // closed after the slot is free
 	respondedOnce *sync.Once
 }
 
 // take waits until a query can begin. The caller must call the method "leave" of the result.
-func (s slots) take() place {
+func (s slots) take() slot {
 	s.busy <- struct{}{}
-	p := place{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), &sync.Once{}}
+	p := slot{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	go p.hold()
 	return p
 }
 
 // responded reports a response of the agent.
-func (p place) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
+func (p slot) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
 
-// leave ends the query, and waits until the place is free.
-func (p place) leave() {
+// leave ends the query, and waits until the slot is free.
+func (p slot) leave() {
 	close(p.ended)
 	<-p.left
 }
 
-// hold keeps the place until the query ends. If the agent stays silent, hold moves the query to the slots for silent
+// hold keeps the slot until the query ends. If the agent stays silent, hold moves the query to the slots for silent
 // agents as soon as one of these slots is free.
-func (p place) hold() {
+func (p slot) hold() {
 	defer close(p.left)
 	held := p.slots.busy
 	defer func() { <-held }()

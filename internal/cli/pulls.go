@@ -181,14 +181,14 @@ func pullOrders() []order[listedPull] {
 // node.
 func pullsResponse(items []listedPull, responded []string, several bool) any {
 	nodes := []nodePulls{}
-	place := map[string]int{}
+	index := map[string]int{}
 	for _, node := range responded {
-		place[node] = len(nodes)
+		index[node] = len(nodes)
 		nodes = append(nodes, nodePulls{node, api.PullList{Items: []api.LivePullRecord{},
 			Recent: []api.RecentPullRecord{}}})
 	}
 	for _, item := range items {
-		list := &nodes[place[item.node]].PullList
+		list := &nodes[index[item.node]].PullList
 		if item.live != nil {
 			list.Items = append(list.Items, *item.live)
 		} else {

@@ -29,8 +29,8 @@ func (l *log) add(e *Event, epoch string) {
 	}
 }
 
-func (l *log) remove(place *list.Element) *Event {
-	e := l.order.Remove(place).(*Event)
+func (l *log) remove(element *list.Element) *Event {
+	e := l.order.Remove(element).(*Event)
 	delete(l.latest, e.subject)
 	l.bytes -= len(e.frame) + eventBytes
 	return e

@@ -130,7 +130,7 @@ func Load(path string, node Node) (Config, error) {
 			continue
 		}
 		if p.authorities, err = readAuthorities(p.CAFile); err != nil {
-			problems = append(problems, fmt.Errorf("%s: ca_file: %w", p.place(i), err))
+			problems = append(problems, fmt.Errorf("%s: ca_file: %w", p.position(i), err))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -172,7 +172,7 @@ func Parse(text []byte, node Node) (Config, error) {
 		p := &config.Probes[i]
 		p.complete()
 		for _, problem := range p.resolve(node) {
-			problems = append(problems, fmt.Errorf("%s: %w", p.place(i), problem))
+			problems = append(problems, fmt.Errorf("%s: %w", p.position(i), problem))
 		}
 	}
 	config.Registries.complete()

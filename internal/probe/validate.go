@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// place returns the position of a probe in the file.
-func (p Probe) place(i int) string {
+// position returns the position of a probe in the file.
+func (p Probe) position(i int) string {
 	if p.Name == "" {
 		return fmt.Sprintf("probes[%d]", i)
 	}
@@ -39,7 +39,7 @@ func (c Config) problems() (problems []error) {
 		}
 		names[p.Name] = true
 		for _, problem := range own {
-			problems = append(problems, fmt.Errorf("%s: %w", p.place(i), problem))
+			problems = append(problems, fmt.Errorf("%s: %w", p.position(i), problem))
 		}
 	}
 	for _, problem := range c.Registries.problems() {

@@ -165,7 +165,7 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	defer k.mu.Unlock()
 	if _, silent := o.(timeline.RuntimeSilent); silent {
 		k.silences.Observe(o)
-		k.nudge()
+		k.wake()
 		return
 	}
 	p := k.inFlight[o.PodUID()]
@@ -181,7 +181,7 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 		p.full = true
 		k.lost++
 	}
-	k.nudge()
+	k.wake()
 }
 
 // KeepEnd receives an observation of a pod's termination. The argument "news" tells whether the observation was new.
@@ -208,7 +208,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 		p.full = true
 		k.lost++
 	}
-	k.nudge()
+	k.wake()
 }
 
 // Reported tells the Keeper that all sinks are done with the pod's start-up. Reported removes the start-up's
@@ -218,7 +218,7 @@ func (k *Keeper) Reported(uid string) {
 	defer k.mu.Unlock()
 	p := k.inFlight[uid]
 	delete(k.inFlight, uid)
-	k.nudge()
+	k.wake()
 	if p != nil && p.gone { // a removed pod cannot appear again
 		k.note(kindRemoved, uid)
 		return
@@ -252,7 +252,7 @@ func (k *Keeper) Gone(uid string) {
 	if i := slices.Index(k.reported, uid); i >= 0 {
 		k.reported = slices.Delete(k.reported, i, i+1)
 		k.note(kindRemoved, uid)
-		k.nudge()
+		k.wake()
 	}
 }
 
@@ -273,10 +273,10 @@ func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.eventsUntil = until.UTC()
-	k.nudge()
+	k.wake()
 }
 
-func (k *Keeper) nudge() {
+func (k *Keeper) wake() {
 	select {
 	case k.changed <- struct{}{}:
 	default:
@@ -295,7 +295,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return k.end()
 		}
 		if err := k.save(); err != nil {
-			k.nudge()
+			k.wake()
 			backoff.Sleep(ctx, retries.Delay(failures))
 			failures++
 		} else {

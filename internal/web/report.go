@@ -58,35 +58,35 @@ func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
 	a.response(w, r, report)
 }
 
-// itemPlace is the place of an item in the response of the report. tally.Compare defines the order of the items.
-type itemPlace struct {
+// itemPosition is the position of an item in the response of the report. tally.Compare defines the order of the items.
+type itemPosition struct {
 	Kind      api.ReportKind `json:"k"`
 	Namespace string         `json:"n"`
 	OwnerKind string         `json:"o"`
 	Name      string         `json:"p"`
 }
 
-func placeOf(i api.ReportItem) itemPlace {
-	return itemPlace{i.Kind, i.Namespace, i.Owner.Kind, cmp.Or(i.Owner.Name, i.Image)}
+func placeOf(i api.ReportItem) itemPosition {
+	return itemPosition{i.Kind, i.Namespace, i.Owner.Kind, cmp.Or(i.Owner.Name, i.Image)}
 }
 
-// The method "item" returns an item with this place.
-func (p itemPlace) item() api.ReportItem {
+// The method "item" returns an item with this position.
+func (p itemPosition) item() api.ReportItem {
 	return api.ReportItem{Kind: p.Kind, Namespace: p.Namespace, Owner: api.OwnerRecord{Kind: p.OwnerKind, Name: p.Name}}
 }
 
-func (p itemPlace) token() string {
+func (p itemPosition) token() string {
 	text, _ := json.Marshal(p) // encoding strings never fails
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // itemAfter parses the continue token of the report. Without a token, the result is nil.
-func itemAfter(w http.ResponseWriter, r *http.Request) (*itemPlace, bool) {
+func itemAfter(w http.ResponseWriter, r *http.Request) (*itemPosition, bool) {
 	token := r.URL.Query().Get("continue")
 	if token == "" {
 		return nil, true
 	}
-	var p itemPlace
+	var p itemPosition
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err == nil {
 		err = json.Unmarshal(text, &p)
