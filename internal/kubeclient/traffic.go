@@ -30,7 +30,7 @@ func NewTraffic() *Traffic {
 		requests: vec("requests_total",
 			"Requests that the agent sent to the API server. A watch counts as one request."),
 		failed: vec("request_failures_total",
-			"Requests in podlapse_apiserver_requests_total that the API server refused or did not respond. Absent "+
+			"Requests in podlapse_apiserver_requests_total that the API server refused or did not respond to. Absent "+
 				"before the first failure."),
 		bytes: vec("received_bytes_total",
 			"Bytes in the API server's responses to the agent, without headers. Includes the bytes that open watches "+
