@@ -86,6 +86,9 @@ func Listen(ctx context.Context, config Config) (*Server, error) {
 // Addr returns the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
+// Close releases the address if the caller never calls Run.
+func (s *Server) Close() error { return s.listener.Close() }
+
 // Run serves requests until ctx is done. After ctx is done, Run waits for the requests in progress, for at most
 // shutdownTimeout. Run returns nil if ctx stopped the server.
 func (s *Server) Run(ctx context.Context) error {
