@@ -131,6 +131,37 @@ func TestSilentAgentsAreLimited(t *testing.T) {
 	})
 }
 
+// TestManyDeadAgents has 800 agents, and the default time limits of the commands. The pods of the first 400 agents are
+// ready, but these agents never respond. All other agents must respond.
+func TestManyDeadAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newDeadFleet(800, 400, true)
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		for i, answer := range Each(ctx, f.agents, 8*time.Second, f.ask) {
+			if errors.Is(answer.Err, ErrNotQueried) || (answer.Err == nil) != (i >= f.dead) {
+				t.Fatalf("agent %d: %v", i, answer.Err)
+			}
+		}
+	})
+}
+
+// TestLongestTime compares LongestTime with the time that Each needs.
+func TestLongestTime(t *testing.T) {
+	for _, limit := range []time.Duration{8 * time.Second, 20 * time.Second} {
+		for _, dead := range []int{1, AtOnce, 100, 500} {
+			synctest.Test(t, func(t *testing.T) {
+				f, began := newDeadFleet(dead, dead, true), time.Now()
+				Each(t.Context(), f.agents, limit, f.ask)
+				took, longest := time.Since(began), LongestTime(dead, limit)
+				if took > longest || took < longest*2/3 {
+					t.Errorf("%d agents, %s: took %s, LongestTime is %s", dead, limit, took, longest)
+				}
+			})
+		}
+	}
+}
+
 // TestSlowResponseIsNotSilence has agents that respond immediately, and then need 5 s for the rest of the response. The
 // number of queries must stay at AtOnce, because more responses at once would take even longer.
 func TestSlowResponseIsNotSilence(t *testing.T) {

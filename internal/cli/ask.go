@@ -108,7 +108,7 @@ func (a agentQuery) noteFailed(failed []error) {
 		a.note(fmt.Errorf("%d more agents did not respond", more))
 	}
 	if late > 0 {
-		a.note(errors.New(a.lateText(late) + ": set a longer --timeout"))
+		a.note(errors.New(a.lateText(late) + ": " + a.longerTimeout(late)))
 	}
 }
 

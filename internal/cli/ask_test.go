@@ -223,7 +223,7 @@ func TestFailuresAreSummedUp(t *testing.T) {
 	for text, times := range map[string]int{
 		"node silent-": maxFailures, "node late-": 0, "20 more agents did not respond": 1,
 		"7 more pods are not shown": 1,
-		"30 agents were not queried within the time limit 30s: set a longer --timeout": 1,
+		"30 agents were not queried within the time limit 30s: set a longer --timeout, for example --timeout=40s": 1,
 	} {
 		if got := strings.Count(stderr.String(), text); got != times {
 			t.Errorf("%q appears %d times, want %d:\n%s", text, got, times, stderr.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 )
@@ -44,7 +45,7 @@ func (a agentQuery) missing(failed []error) (text string, first error) {
 	default:
 		text = agentsText(unresponsive) + " did not respond, and " + a.lateText(late)
 	}
-	return text + " (set a longer --timeout)", &lateError{first}
+	return text + " (" + a.longerTimeout(late) + ")", &lateError{first}
 }
 
 // lateOf returns the number of agents that the command could not query in time.
@@ -65,6 +66,14 @@ func (a agentQuery) lateText(late int) string {
 		verb = "was"
 	}
 	return fmt.Sprintf("%s %s not queried within the time limit %s", agentsText(late), verb, a.target.limit)
+}
+
+// longerTimeout returns the remedy for agents that the command could not query in time. The time in the example is
+// enough even if none of these agents answers.
+func (a agentQuery) longerTimeout(late int) string {
+	enough := min(a.target.limit+agents.LongestTime(late, agentLimit), maxLimit)
+	const step = 10 * time.Second
+	return fmt.Sprintf("set a longer --timeout, for example --timeout=%ds", (enough+step-1)/step*step/time.Second)
 }
 
 func agentsText(n int) string {

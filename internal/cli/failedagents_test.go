@@ -49,7 +49,7 @@ func TestHungAgentsDelayNoOthers(t *testing.T) {
 // TestTooLittleTime has only agents that never respond, or no time for the remaining agents. The message must not blame
 // the network.
 func TestTooLittleTime(t *testing.T) {
-	const late = "not queried within the time limit 1s (set a longer --timeout)"
+	const late = "not queried within the time limit 1s (set a longer --timeout, for example --timeout=20s)"
 	for command, want := range map[string]string{
 		"report":                      "none of 100 agents responded: ",
 		"explain deploy/none -n shop": "none of 100 agents responded: ",
