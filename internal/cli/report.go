@@ -148,29 +148,14 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 	if !unknownToAgent(err) && !forbiddenByAgent(err) {
 		return sums, err
 	}
-	known, node := tally.NewSums(""), ""
-	var check report.RecordCheck
-	for record, err := range c.Pods(ctx, client.Filter{Since: since}) {
-		if err == nil {
-			err = impossible("records", check.Check(record))
-		}
-		if err != nil {
-			return api.ReportRecord{}, err
-		}
-		known.Add(record)
-		node = record.Node
+	known := tally.NewSums("")
+	node, err := addRecords(ctx, c, since, known.Add)
+	if err != nil {
+		return api.ReportRecord{}, err
 	}
 	sums = known.Record()
 	sums.Node, sums.At, sums.Since = node, api.InstantOf(now), api.InstantOf(now)
 	return sums, nil
-}
-
-// impossible returns the error of an agent that sent impossible data, or nil if the argument "err" is nil.
-func impossible(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the agent sent impossible %s: %w. Check the version and the log of this agent", what, err)
 }
 
 func (c *reportConfig) text(r report.Report, page terminal.Page) (string, error) {

@@ -23,11 +23,18 @@ const rounding = api.Seconds(time.Second)
 func Check(sums api.ReportRecord) error {
 	var c checker
 	if sums.Totals != nil {
-		c.totals(*sums.Totals)
+		c.err = CheckTotals(*sums.Totals)
 	}
 	for _, item := range sums.Items {
 		c.item(item)
 	}
+	return c.err
+}
+
+// CheckTotals is like Check, but for the totals of an agent's start-ups in a time window.
+func CheckTotals(totals api.TotalsRecord) error {
+	var c checker
+	c.totals(totals)
 	return c.err
 }
 
@@ -72,7 +79,7 @@ func (c *RecordCheck) Check(record api.Record) error {
 // checker keeps the first error.
 type checker struct {
 	err         error
-	pullSeconds float64 // sum of all pulls of images
+	pullSeconds float64 // sum of all pulls
 	pullBytes   float64
 }
 
@@ -142,7 +149,14 @@ func (c *checker) totals(t api.TotalsRecord) {
 		c.count(of, "steps of a phase", phase.Steps)
 	}
 	for _, r := range t.Registries {
-		c.pulls(fmt.Sprintf("registry %.100q", r.Registry), r.PullTotals)
+		of := fmt.Sprintf("registry %.100q", r.Registry)
+		c.pulls(of, r.PullTotals)
+		c.addPulls(r.PullTotals)
+		c.length(of, "unpack_seconds", r.Unpack, maxPullSeconds)
+		for _, d := range r.Durations {
+			c.count(of, "pulls of a duration", d.Pulls)
+			c.length(of, "seconds of a duration", d.Length, maxPullSeconds)
+		}
 	}
 }
 
@@ -154,7 +168,7 @@ func (c *checker) pulls(of string, p api.PullTotals) {
 	c.count(of, "sized pulls", p.Sized.Pulls)
 	c.length(of, "seconds of pulls", p.Length, maxPullSeconds)
 	c.length(of, "seconds of sized pulls", p.Sized.Length, maxPullSeconds)
-	c.length(of, "unpack_seconds", p.Sized.Unpack, maxPullSeconds)
+	c.length(of, "unpack_seconds of sized pulls", p.Sized.Unpack, maxPullSeconds)
 	for _, bytes := range []int64{p.Bytes, p.Sized.Bytes} {
 		if bytes < 0 || bytes > maxPullBytes {
 			c.fail("%s has bytes %d: must be 0 to %d", of, bytes, int64(maxPullBytes))
@@ -162,7 +176,7 @@ func (c *checker) pulls(of string, p api.PullTotals) {
 	}
 }
 
-// addPulls checks the sums of all images together.
+// addPulls checks the sums of all pulls together.
 func (c *checker) addPulls(p api.PullTotals) {
 	c.pullSeconds += p.Length.Duration().Seconds()
 	c.pullBytes += float64(p.Bytes)

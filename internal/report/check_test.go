@@ -40,7 +40,18 @@ func TestImpossibleSums(t *testing.T) {
 		"2 started of 1 ended":           func(_, _ *item, n *totals) { n.Ended, n.Started = 1, 2 },
 		"steps of a phase -1":            func(_, _ *item, n *totals) { n.Phases[0].Steps = -1 },
 		`registry "r" has pulls -1`:      func(_, _ *item, n *totals) { n.Registries[0].Pulls = -1 },
-		"the node has ended -1":          func(_, _ *item, n *totals) { n.Ended = -1 },
+		`"r" has unpack_seconds -1`:      func(_, _ *item, n *totals) { n.Registries[0].Unpack = seconds(-1) },
+		"pulls of a duration -1": func(_, _ *item, n *totals) {
+			n.Registries[0].Durations = []api.DurationBucket{{Pulls: -1}}
+		},
+		"seconds of a duration -1": func(_, _ *item, n *totals) {
+			n.Registries[0].Durations = []api.DurationBucket{{Length: seconds(-1)}}
+		},
+		"more than 100000000 seconds": func(_, _ *item, n *totals) {
+			n.Registries[0].Length = seconds(maxPullSeconds)
+			n.Registries = append(n.Registries, n.Registries[0])
+		},
+		"the node has ended -1": func(_, _ *item, n *totals) { n.Ended = -1 },
 	} {
 		var record api.ReportRecord
 		if err := json.Unmarshal(valid, &record); err != nil {
