@@ -19,7 +19,7 @@ const (
 	ExitFailed      = 1   // any failure that has no other exit code
 	ExitUsage       = 2   // invalid arguments or settings; the command did nothing
 	ExitNotFound    = 3   // the agents or the API server do not know the resource
-	ExitUnreachable = 4   // the API server or the agent is unreachable, or temporarily cannot respond
+	ExitUnreachable = 4   // the API server, the agent or Prometheus is unreachable, or temporarily cannot respond
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
 	ExitPartial     = 6   // some agents did not respond, or a list omits pods; the command printed all other data
 	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same exit code
@@ -37,7 +37,7 @@ func exitOf(err error) int {
 		return ExitInterrupted
 	case errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod):
 		return ExitNotFound
-	case errors.Is(err, agents.ErrNoAgent):
+	case errors.Is(err, agents.ErrNoAgent), errors.Is(err, fleetmetrics.ErrUnavailable):
 		return ExitUnreachable
 	case errors.Is(err, fleetmetrics.ErrRefused):
 		return ExitForbidden

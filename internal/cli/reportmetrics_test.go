@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +90,12 @@ func TestReportFromPrometheusFails(t *testing.T) {
 	noRules := fleetmetricstest.Fleet(false)
 	delete(noRules, "rule_hours")
 	reportOf(t, noRules).must(t, ExitFailed, "", "count(podlapse:phase_cause:info)")
+	starting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer starting.Close()
+	runs(t, PluginProgram, environment{}, "report", "--prometheus="+starting.URL).must(t, ExitUnreachable, "",
+		starting.URL+"/-/ready")
 	for _, flag := range []string{"--node=worker-1", "--context=x", "--server=http://127.0.0.1:9717", "--as=me",
 		"--kubeconfig=x", "--token-file=" + token} {
 		name, _, _ := strings.Cut(flag, "=")

@@ -17,6 +17,10 @@ import (
 // with errors.Is.
 var ErrRefused = errors.New("access denied")
 
+// ErrUnavailable means that Prometheus cannot answer at this time, for example because it starts or stops. Compare with
+// errors.Is.
+var ErrUnavailable = errors.New("the server cannot answer at this time")
+
 var (
 	errNotPrometheus = errors.New("the response does not come from Prometheus")
 	errTooMany       = fmt.Errorf("the response has more than %d series", maxSeries)
@@ -35,6 +39,10 @@ func (s *Server) withRemedy(err error) error {
 	case errors.Is(err, ErrRefused):
 		return fmt.Errorf("query Prometheus at %s: %w\nSet --prometheus-token-file to a file with a valid token. If "+
 			"Prometheus requires a password, write USER:PASSWORD@ before the host in the URL", s.address, ErrRefused)
+	case errors.Is(err, ErrUnavailable):
+		return fmt.Errorf("query Prometheus at %s: %w\nThe server is starting, stopping or overloaded. Repeat the "+
+			"command when %s/-/ready responds with status 200. If the queries take too long, set a shorter --since",
+			s.address, err, s.address)
 	case errors.Is(err, errNotPrometheus):
 		return s.notPrometheus(err)
 	case errors.Is(err, errTooMany), errors.As(err, &large):

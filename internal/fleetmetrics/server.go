@@ -94,6 +94,8 @@ func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response,
 		return response, body, nil // some proxies allow only GET, so package v1 sends the query again with GET
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return response, nil, ErrRefused
+	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
+		return response, nil, fmt.Errorf("%w: status %d", ErrUnavailable, code)
 	case code/100 == 3, code == http.StatusNotFound:
 		return response, nil, fmt.Errorf("%w: status %d", errNotPrometheus, code)
 	}

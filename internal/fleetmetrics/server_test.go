@@ -131,6 +131,8 @@ func TestFailuresNameRemedies(t *testing.T) {
 		{"replicas", response(422, strings.Replace(problem("execution"), "reason", "found duplicate series for the "+
 			"match group {} on the right hand-side of the operation", 1)), "a single replica"},
 		{"slow", response(503, problem("timeout")), "a shorter --since"},
+		{"starting", response(503, "Service Unavailable"), "/-/ready"},
+		{"proxy without server", response(502, ""), "/-/ready"},
 		{"old", response(400, problem("bad_data")), "2.42"},
 		{"broken", response(500, "sorry"), "healthy"},
 		{"no agents", fleetmetricstest.Serve(t, withoutData("nodes", "rule_hours")).URL, "count(podlapse_build_info)"},
