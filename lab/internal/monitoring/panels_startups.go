@@ -1,5 +1,11 @@
 package monitoring
 
+// Titles of the rows that show data only of agents with optional flags.
+const (
+	NodeStartUpRow = "Node start-up"
+	WorkloadsRow   = "Workloads in $namespace, totals"
+)
+
 const (
 	needsNodeStartUp = "Requires agents with `--node-startup`."
 	needsWorkloads   = "Data of the past hour. Requires agents with `--metrics-workloads`."
@@ -7,8 +13,10 @@ const (
 	slowStartUps = `topk($top, max by (cluster, node) (podlapse_node_startup_seconds{node=~"$node"}))`
 
 	workloadStartUps = `namespace_workload:podlapse_workload_startups:increase1h{namespace=~"$namespace"}`
-	workloadFailures = `namespace_workload:podlapse_workload_startup_failures:increase1h{namespace=~"$namespace"}`
-	workloadSeconds  = `namespace_workload_cause:podlapse_workload_startup_seconds:increase1h` +
+	// A workload has no series of failures before its first failure.
+	workloadFailures = `(namespace_workload:podlapse_workload_startup_failures:increase1h{namespace=~"$namespace"}` +
+		` or 0 * ` + workloadStartUps + `)`
+	workloadSeconds = `namespace_workload_cause:podlapse_workload_startup_seconds:increase1h` +
 		`{namespace=~"$namespace"}`
 	workloadTime  = `sum by (` + workload + `) (` + workloadSeconds + `)`
 	workloadMean  = workloadTime + ` / on (` + workload + `) (` + workloadStartUps + ` > 0)`
