@@ -151,6 +151,28 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
+// RowQueries returns the expressions of the panels in a row of the dashboard, by the titles of the panels. The
+// variables have their initial values in Grafana, which select all clusters, nodes, registries and namespaces.
+func RowQueries(row string) (map[string][]string, error) {
+	clustered, err := inCluster(sections)
+	if err != nil {
+		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
+	}
+	i := slices.IndexFunc(clustered, func(s section) bool { return s.title == row })
+	if i < 0 {
+		return nil, fmt.Errorf("the dashboard has no row %q", row)
+	}
+	initial := strings.NewReplacer("$cluster", ".*", "$node", ".*", "$registry", ".*", "$namespace", ".*",
+		"$top", "10", "$__range", "6h")
+	queries := map[string][]string{}
+	for _, p := range clustered[i].panels {
+		for _, q := range p.queries {
+			queries[p.title] = append(queries[p.title], initial.Replace(q.expr))
+		}
+	}
+	return queries, nil
+}
+
 // The PromQL parser does not accept Grafana's variables for a number and a duration. While the parser reads an
 // expression, placeholders replace Grafana's variables.
 const (

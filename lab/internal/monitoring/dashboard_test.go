@@ -93,6 +93,26 @@ func TestDashboardUsesItsVariables(t *testing.T) {
 	}
 }
 
+// The queries of a row must not contain Grafana's variables, and Prometheus must accept the queries.
+func TestRowQueries(t *testing.T) {
+	for _, row := range []string{NodeStartUpRow, WorkloadsRow, "Registry $registry"} {
+		queries, err := RowQueries(row)
+		if err != nil || len(queries) < 4 {
+			t.Errorf("row %s: %d panels, %v", row, len(queries), err)
+		}
+		for panel, expressions := range queries {
+			for _, expr := range expressions {
+				if parse(t, expr); strings.Contains(expr, "$") || !strings.Contains(expr, `cluster=~".*"`) {
+					t.Errorf("row %s, panel %s: %s", row, panel, expr)
+				}
+			}
+		}
+	}
+	if _, err := RowQueries("Weather"); err == nil {
+		t.Error("the dashboard has a row about the weather")
+	}
+}
+
 // If a click on a panel selects a label, all series of the panel must have this label.
 func TestLinksUseExistingLabels(t *testing.T) {
 	known := everything(t)

@@ -134,7 +134,7 @@ var sections = []section{
 			[]query{{expr: `max by (phase) (podlapse_pods_starting_oldest_age_seconds{node=~"$node"})`,
 				name: "{{phase}}"}}, ""},
 	}},
-	{title: "Node start-up", panels: nodeStartUpPanels, collapsed: true},
+	{title: NodeStartUpRow, panels: nodeStartUpPanels, collapsed: true},
 	{title: "Registry $registry", panels: registryPanels},
 	{title: "Workloads in $namespace", panels: []panel{
 		{table, "Slowest workloads", "", 14, "Start-ups of existing pods. " + needsPodLabels, []query{
@@ -160,6 +160,6 @@ var sections = []section{
 			"```\nkubectl podlapse explain POD -n NAMESPACE\n```\n\nPulls in progress on all nodes:\n\n" +
 			"```\nkubectl podlapse pulls\n```", nil, ""},
 	}},
-	{title: "Workloads in $namespace, totals", panels: workloadPanels, collapsed: true},
+	{title: WorkloadsRow, panels: workloadPanels, collapsed: true},
 	{title: "Evidence and agents", panels: evidencePanels},
 }

@@ -12,6 +12,7 @@ const (
 	Containerd = containerdName
 	APIServer  = apiServerName
 	Scheduler  = schedulerName
+	Prometheus = prometheusName
 )
 
 // Freeze stops a component with SIGSTOP. The component keeps its connections open, but does nothing. Thaw, Restore or
@@ -27,7 +28,7 @@ func (n Node) Freeze(component string) error {
 // Thaw lets every frozen component continue.
 func (n Node) Thaw() error {
 	var failures []error
-	for _, component := range []string{Kubelet, Containerd, APIServer, Scheduler} {
+	for _, component := range []string{Kubelet, Containerd, APIServer, Scheduler, Prometheus} {
 		if record, ok := n.table().Get(component); ok && record.Alive() {
 			failures = append(failures, record.Signal(syscall.SIGCONT))
 		}

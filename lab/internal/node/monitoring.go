@@ -21,6 +21,7 @@ type Monitoring struct {
 	Interval time.Duration
 	Rules    []byte // content of a rule file
 	Extra    string // name of the first extra agent's node; empty if there is no extra agent
+	NoAgents bool   // scrape nothing
 }
 
 // Rules returns the content of the rule file in the manifests.
@@ -45,11 +46,15 @@ func (m Monitoring) config(rules string) string {
   scrape_timeout: %[1]s
   evaluation_interval: %[1]s
 rule_files: [%[2]q]
-scrape_configs:
+`, m.Interval, rules)
+	if m.NoAgents {
+		return text.String()
+	}
+	text.WriteString(`scrape_configs:
 - job_name: podlapse
   honor_labels: true
   static_configs:
-`, m.Interval, rules)
+`)
 	target := func(address, node string) {
 		fmt.Fprintf(&text, "  - targets: [%q]\n    labels: {node: %q}\n", address, node)
 	}
@@ -88,7 +93,7 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 	if err := n.ensure(c); err != nil {
 		return client, err
 	}
-	if err := n.await(ctx, c); err != nil {
+	if err := n.await(ctx, c); err != nil || m.NoAgents {
 		return client, err
 	}
 	return client, n.Report.Wait(ctx, "Prometheus to scrape the agent", 6*m.Interval+5*time.Second,

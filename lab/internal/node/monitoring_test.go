@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ func TestMonitoringLabelsNodes(t *testing.T) {
 	if config.Global["scrape_interval"] != "5s" || len(config.Rules) != 1 || config.Rules[0] != "/rules" ||
 		len(config.Scrapes) != 1 {
 		t.Fatalf("got %+v", config)
+	}
+	if alone := (Monitoring{NoAgents: true}).config("/rules"); strings.Contains(alone, "targets") {
+		t.Errorf("without agents, the configuration has targets:\n%s", alone)
 	}
 	nodes := map[string]string{}
 	for _, s := range config.Scrapes[0].Static {

@@ -88,6 +88,9 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
+// KillPrometheus kills the Prometheus of StartMonitoring with SIGKILL, as the kernel does when memory runs out.
+func (n Node) KillPrometheus() error { return n.stop(0, prometheusName) }
+
 // LintMetrics runs promtool to check metrics in the Prometheus text format. LintMetrics returns promtool's output.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/node"
@@ -40,7 +41,9 @@ const reportTolerance = 0.25
 type fleetReport struct {
 	NodeCount  int           `json:"node_count"`
 	StartUps   int           `json:"start_ups"`
+	Failures   int           `json:"failures"`
 	InProgress int           `json:"in_progress"`
+	Seconds    json.Number   `json:"seconds"`
 	Causes     reportSection `json:"causes"`
 	Nodes      reportSection `json:"nodes"`
 	Registries reportSection `json:"registries"`
@@ -59,6 +62,7 @@ type reportRow struct {
 	Factor   float64     `json:"factor"`
 	Lost     json.Number `json:"lost_seconds"`
 	Seconds  json.Number `json:"seconds"`
+	Pulls    int         `json:"pulls"`
 	Most     string      `json:"most"`
 	MostLost json.Number `json:"most_lost_seconds"`
 }
@@ -72,12 +76,24 @@ func (s reportSection) row(name string) (reportRow, bool) {
 }
 
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
-// "report" must name each of the three faults, must report the true times of the pulls and the true factors, and must
-// report the same after a restart of the agent. Then a slow node and an agent that does not respond join the fleet.
-func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	// With a new state directory, the sums contain no start-ups of earlier scenarios.
-	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
-	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{state}}); err != nil {
+// "report" must name each of the three faults, and must report the true times of the pulls and the true factors. Then a
+// slow node and an agent that does not respond join the fleet. With --prometheus, the command must report the same about
+// both nodes. After a restart of the agent, the command must report the same as before.
+func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	flags, err := reportFlags(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
+		return err
+	}
+	runtime, leave, err := joinSlow(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	metrics, err := v.monitorReport(ctx, b)
+	if err != nil {
 		return err
 	}
 	pulls, err := b.CollectPulls()
@@ -103,8 +119,11 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := v.requireReportText(ctx, b); err != nil {
 		return err
 	}
+	if err := v.judgeSlowNode(ctx, b, slowNodeRun{runtime, arrivals, truth, total, metrics}); err != nil {
+		return err
+	}
 	// The scenario changes the log level, because the lab restarts an agent only if its settings change.
-	change := node.AgentChange{Flags: []string{state, "--log-level=warn"}}
+	change := node.AgentChange{Flags: append(flags, "--log-level=warn")}
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
@@ -115,8 +134,29 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if v.Compared++; fmt.Sprint(before) != fmt.Sprint(after) {
 		v.Problem("the report differs after a restart of the agent:\n%+v\nbefore:\n%+v", after, before)
 	}
-	return errors.Join(v.judgeSlowNode(ctx, b, arrivals, truth, total), stop())
+	return stop()
 }
+
+// reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
+// the dashboard needs the metrics of the node's start-up. As if the machine had just booted, the first pod of the
+// scenario ends the node's start-up.
+func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
+	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
+		Verbs: []string{"list", "watch"}})
+	if err != nil {
+		return nil, err
+	}
+	proc, err := b.Node.BootFiles(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	// With a new state directory, the sums contain no start-ups of earlier scenarios.
+	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
+	return []string{state, withWorkloads, "--node-startup", "--proc-dir=" + proc}, nil
+}
+
+// withWorkloads is the flag of the agents for the metrics of all workloads of the scenario.
+const withWorkloads = "--metrics-workloads=20"
 
 // startReported starts the workloads one after the other, so that no pull waits for another pull. startReported returns
 // the references of the pulled images by workload.

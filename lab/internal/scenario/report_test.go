@@ -66,6 +66,86 @@ func TestReportFactors(t *testing.T) {
 	}
 }
 
+// exampleMeasured returns the truth about the workloads of both nodes, and the report from Prometheus about them.
+func exampleMeasured() (reportTruth, fleetReport, []time.Duration) {
+	t, r := exampleReport()
+	r.Notes = []string{"Prometheus estimates numbers from scrapes, so the numbers can differ"}
+	r.Registries.Items[0].Pulls = reportFar
+	r.Images = reportSection{Note: "the metrics do not name images: run the command without --prometheus"}
+	r.Causes.Items = []reportRow{{Name: "registry", Most: "node node-1", Lost: "41.5", Seconds: "41.6"},
+		{Name: "config", Most: "node node-1", Lost: "15.1", Seconds: "15.2"},
+		{Name: "network", Most: "node " + slowNode, Lost: "13.5", Seconds: "16"}}
+	r.Workloads.Items = []reportRow{{Name: "deployment n/broken", Most: "config", Lost: "15"}}
+	for i := range reportFar {
+		// The 23 other start-ups take 33.5 s for pulls, and 6 of them do not wait 1.2 s for a probe.
+		r.Workloads.Items = append(r.Workloads.Items, reportRow{Name: fmt.Sprintf("deployment n/far-%d", i),
+			Factor: 9.8 / (33.5/23 + 1.75 - 1.2*6/23), Most: "registry"})
+	}
+	slow := make([]time.Duration, slowPods)
+	for i := range slow {
+		slow[i] = 3 * time.Second
+	}
+	return t, r, slow
+}
+
+func TestReportMeasured(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*fleetReport)
+		want  string // part of an error; empty if the verdict passes
+	}{
+		"right":           {func(*fleetReport) {}, ""},
+		"wrong node":      {func(r *fleetReport) { r.Nodes.Items[0].Name = "node-1" }, "the slow node is " + slowNode},
+		"wrong registry":  {func(r *fleetReport) { r.Registries.Items[0].Factor = 3 }, "factor is 3.00, want 9."},
+		"lost pulls":      {func(r *fleetReport) { r.Registries.Items[0].Pulls-- }, "with 4 pulls"},
+		"wrong cause":     {func(r *fleetReport) { r.Causes.Items[1].Most = "node node-2" }, "loses time in config"},
+		"no cause":        {func(r *fleetReport) { r.Causes.Items = r.Causes.Items[:2] }, "loses time in network"},
+		"lost too little": {func(r *fleetReport) { r.Causes.Items[0].Lost = "30" }, "lost in registry: 30 s"},
+		"wrong workload":  {func(r *fleetReport) { r.Workloads.Items[2].Factor = 5 }, "workload far-1: the factor"},
+		"wrong part":      {func(r *fleetReport) { r.Workloads.Items[1].Most = "app" }, `far-0 loses time in "app"`},
+		"no broken":       {func(r *fleetReport) { r.Workloads.Items[0].Name = "x" }, "broken loses time in config"},
+		"images":          {func(r *fleetReport) { r.Images.Note = "" }, "note about images"},
+		"missing rules":   {func(r *fleetReport) { r.Notes = append(r.Notes, "0 of 1 hours") }, "0 of 1 hours"},
+	} {
+		truth, report, slow := exampleMeasured()
+		test.spoil(&report)
+		v := &Verdict{}
+		v.judgeMeasured(report, truth, slow)
+		wrong := strings.Join(v.Wrong(), "\n")
+		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}
+
+func TestReportEstimates(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*fleetReport)
+		want  string // part of an error; empty if the verdict passes
+	}{
+		"equal":          {func(*fleetReport) {}, ""},
+		"within limits":  {func(r *fleetReport) { r.Seconds = "102" }, ""},
+		"too much":       {func(r *fleetReport) { r.Seconds = "102.1" }, "time of all start-ups"},
+		"too little":     {func(r *fleetReport) { r.Causes.Items[2].Seconds = "15" }, "time of the cause network"},
+		"lost start-up":  {func(r *fleetReport) { r.StartUps-- }, "23 start-ups"},
+		"failure":        {func(r *fleetReport) { r.Failures++ }, "1 failed"},
+		"missing node":   {func(r *fleetReport) { r.NodeCount-- }, "1 nodes"},
+		"missing cause":  {func(r *fleetReport) { r.Causes.Items = r.Causes.Items[:2] }, "time of the cause network"},
+		"in progress":    {func(r *fleetReport) { r.InProgress++ }, "1 in progress"},
+		"without a time": {func(r *fleetReport) { r.Seconds = "" }, "time of all start-ups"},
+	} {
+		_, agents, _ := exampleMeasured()
+		_, report, _ := exampleMeasured()
+		agents.Seconds, report.Seconds = "100", "100"
+		test.spoil(&report)
+		v := &Verdict{}
+		v.judgeEstimates(report, agents)
+		wrong := strings.Join(v.Wrong(), "\n")
+		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
+			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}
+
 func TestReportNodes(t *testing.T) {
 	row := func(change func(*reportRow)) func(*fleetReport) {
 		return func(r *fleetReport) { change(&r.Nodes.Items[0]) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/podproxy"
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
@@ -27,25 +28,37 @@ const (
 	slowVolumes = 300 * time.Millisecond // about as long as on a real node
 	silentNode  = "node-3"
 	silentAgent = 7 // number of an extra agent that does not run
-
-	exitPartial = 6 // exit code of the agent's commands if an agent did not respond
 )
 
-// judgeSlowNode starts pods on a node with a slow network, and then requests the report of three agents. The agent of
-// the third node does not respond.
-func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, t reportTruth,
-	total int) (err error) {
-	runtime := synthetic.NewContainerd()
-	leave, err := runtime.Join(ctx, b.Kube, slowNode, b.Node.ExtraSocket())
+// joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes both.
+func joinSlow(ctx context.Context, b *bench.Bench) (runtime *synthetic.Runtime, leave func() error, err error) {
+	runtime = synthetic.NewContainerd()
+	end, err := runtime.Join(ctx, b.Kube, slowNode, b.Node.ExtraSocket())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, leave()) }()
-	if err := b.Node.StartExtraAgents(ctx, slowNode, 1); err != nil {
-		return err
+	leave = func() error { return errors.Join(b.Node.StopExtraAgents(), end()) }
+	agent := node.ExtraAgent{Program: b.Node.Agent(), Kubeconfig: b.Node.AgentKubeconfig(),
+		Flags: []string{withWorkloads}}
+	if err := b.Node.StartExtraAgentsOf(ctx, slowNode, []node.ExtraAgent{agent}); err != nil {
+		return nil, nil, errors.Join(err, leave())
 	}
-	defer func() { err = errors.Join(err, b.Node.StopExtraAgents()) }()
-	slow, err := startSlow(ctx, b, runtime, arrivals)
+	return runtime, leave, nil
+}
+
+// slowNodeRun contains the state of the scenario before the pods of the slow node start.
+type slowNodeRun struct {
+	runtime  *synthetic.Runtime
+	arrivals *bench.Arrivals
+	truth    reportTruth
+	total    int // number of start-ups on the other node
+	metrics  reportMetrics
+}
+
+// judgeSlowNode starts pods on a node with a slow network, and then requests the report of three agents. The agent of
+// the third node does not answer. Then judgeSlowNode requests the report from Prometheus.
+func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, run slowNodeRun) (err error) {
+	slow, err := startSlow(ctx, b, run.runtime, run.arrivals)
 	if err != nil {
 		return err
 	}
@@ -64,13 +77,13 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *b
 	ask := func(ctx context.Context, arguments ...string) (string, error) {
 		return askPartial(ctx, b, append([]string{"report", "--kubeconfig", kubeconfig}, arguments...)...)
 	}
-	report, err := awaitReportOf(ctx, b, total+slowPods, func(ctx context.Context) (string, error) {
+	report, err := awaitReportOf(ctx, b, run.total+slowPods, func(ctx context.Context) (string, error) {
 		return ask(ctx, "-o", "json")
 	})
 	if err != nil {
 		return err
 	}
-	v.judgeNodes(report, total+slowPods, slow, t.work())
+	v.judgeNodes(report, run.total+slowPods, slow, run.truth.work())
 	text, err := ask(ctx)
 	if err != nil {
 		return err
@@ -82,7 +95,7 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, arrivals *b
 		}
 	}
 	v.Note("report of three nodes:\n%s", text)
-	return nil
+	return run.metrics.judge(ctx, report, run.truth, slow)
 }
 
 // startSlow starts the pods of the slow node, and returns the durations of their start-ups.
@@ -141,16 +154,22 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 // report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
 // slow node. The argument "work" is the mean time per start-up that the other node really needed for its own work.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
-	v.Compared += 4
+	v.Compared += 2
 	if r.NodeCount != 2 || r.StartUps != total {
 		v.Problem("the report contains %d start-ups of %d nodes, want %d of 2", r.StartUps, r.NodeCount, total)
 	}
 	if want := "the report lacks 1 agent without a valid response: " + silentNode; !slices.Contains(r.Notes, want) {
 		v.Problem("the notes of the report are %q, want the note %q", r.Notes, want)
 	}
-	row, there := r.Nodes.row(slowNode)
-	if len(r.Nodes.Items) != 1 || row.Most != "network" {
-		v.Problem("the slow node is %s, because of its network, but the report contains %+v", slowNode, r.Nodes)
+	v.judgeWorstNode(r.Nodes, slow, work)
+}
+
+// judgeWorstNode requires that the only row is the row of the slow node. The arguments "slow" and "work" have the same
+// meaning as for judgeNodes.
+func (v *Verdict) judgeWorstNode(nodes reportSection, slow []time.Duration, work time.Duration) {
+	row, there := nodes.row(slowNode)
+	if v.Compared++; len(nodes.Items) != 1 || row.Most != "network" {
+		v.Problem("the slow node is %s, because of its network, but the report contains %+v", slowNode, nodes)
 	}
 	observed := meanOf(slow)
 	v.compareFactor("node "+slowNode, observed.Seconds()/work.Seconds(), row, there)

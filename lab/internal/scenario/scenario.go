@@ -64,7 +64,7 @@ func Table() []Scenario {
 		{"what-if", "slow pods, and the same pods after five real changes: the new start-ups lie in the predicted " +
 			"intervals; PODLAPSE_WHAT_IF_PODS sets the number of pods of each change", whatIf, false},
 		{"report", "a slow registry, a large image, a missing ConfigMap and a slow node: the report names them, also " +
-			"after a restart of the agent", report, false},
+			"from Prometheus and after a restart of the agent", report, false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
 			"error bounds", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",

@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/monitoring"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/prometheus"
+)
+
+// reportScrape is the time between two scrapes of the agents.
+const reportScrape = time.Second
+
+// estimateError is the largest accepted relative difference between a sum of Prometheus and the sum of the agents.
+// Prometheus extrapolates the increase of a counter from the time between its first and its last scrape to the end of
+// the window, by at most 1.1 times reportScrape. In the scenario, this time is at least 90 s, so a sum is at most 1.3 %
+// too large. The sums lack no start-up, because Prometheus scrapes both agents before the first start-up and after the
+// last start-up.
+const estimateError = 0.02
+
+// reportMetrics is the Prometheus that scrapes the agents of both nodes, and evaluates the rules of the manifests.
+type reportMetrics struct {
+	b      *bench.Bench
+	v      *Verdict
+	client prometheus.Client
+	rules  []byte
+}
+
+// monitorReport starts Prometheus, and requires that the report contains no start-ups.
+func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetrics, error) {
+	m := reportMetrics{b: b, v: v}
+	rules, err := node.Rules()
+	if err != nil {
+		return m, err
+	}
+	// With shorter intervals, the scenario waits less for the rules. The windows of the rules stay the same.
+	m.rules = bytes.ReplaceAll(rules, []byte("interval: 1m"), []byte("interval: 5s"))
+	if m.client, err = b.Node.StartMonitoring(ctx, node.Monitoring{Interval: reportScrape, Rules: m.rules,
+		Extra: slowNode}); err != nil {
+		return m, err
+	}
+	v.Compared++
+	return m, b.Node.Report.Wait(ctx, "the report from Prometheus", 10*time.Second, reportScrape,
+		func(ctx context.Context) error {
+			text, err := m.ask(ctx)
+			if want := "2 nodes, 0 start-ups (0 failed)"; err == nil && (!strings.Contains(text, want) ||
+				strings.Count(text, "(no start-ups in this time)") != 2) {
+				err = fmt.Errorf("before the first start-up, the report does not contain %q and two notes about no "+
+					"start-ups:\n%s", want, text)
+			}
+			return err
+		})
+}
+
+// ask runs the command "report", and returns its output.
+func (m reportMetrics) ask(ctx context.Context, arguments ...string) (string, error) {
+	return runAgent(ctx, m.b, append(reportFrom(m.client.Server), arguments...)...)
+}
+
+// reportFrom returns the arguments of a report from a Prometheus server.
+func reportFrom(server string) []string {
+	return []string{"report", "--prometheus", server, "--since", "1h", "--rows", "100"}
+}
+
+// judge compares the report with the truth, and its sums with the report of the agents. Then judge checks two rows of
+// the dashboard, and the errors of servers without the data of a report.
+func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
+	// A report ends at a full second, so it does not contain the newest results of the rules.
+	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
+	ended := fmt.Sprintf(all+" and on () "+all, "node:podlapse_pod_startup_duration_seconds_count:increase1h",
+		"namespace_workload:podlapse_workload_startups:increase1h")
+	if err := requireResult(ctx, m.b, m.v, m.client, "rules about all start-ups", ended); err != nil {
+		return err
+	}
+	began := time.Now()
+	text, err := m.ask(ctx, "-o", "json")
+	if err != nil {
+		return err
+	}
+	m.v.inTime("report from Prometheus", time.Since(began))
+	var found fleetReport
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return fmt.Errorf("read the report from Prometheus: %w", err)
+	}
+	m.v.judgeEstimates(found, agents)
+	m.v.judgeMeasured(found, t, slow)
+	if text, err = m.ask(ctx); err != nil {
+		return err
+	}
+	m.v.Note("report from Prometheus:\n%s", text)
+	if err := m.judgeDashboard(ctx); err != nil {
+		return err
+	}
+	return m.judgeRemedies(ctx)
+}
+
+// judgeEstimates compares the sums of Prometheus with the sums of the agents.
+func (v *Verdict) judgeEstimates(r, agents fleetReport) {
+	v.Compared++
+	if r.NodeCount != agents.NodeCount || r.StartUps != agents.StartUps || r.Failures != agents.Failures ||
+		r.InProgress != agents.InProgress {
+		v.Problem("Prometheus reports %d nodes and %d start-ups, %d failed, %d in progress; the agents report %d, %d, "+
+			"%d, %d", r.NodeCount, r.StartUps, r.Failures, r.InProgress, agents.NodeCount, agents.StartUps,
+			agents.Failures, agents.InProgress)
+	}
+	v.compareEstimate("time of all start-ups", r.Seconds, agents.Seconds)
+	for _, cause := range []string{"network", "config", registryCause} {
+		estimate, _ := r.Causes.row(cause)
+		sum, _ := agents.Causes.row(cause)
+		v.compareEstimate("time of the cause "+cause, estimate.Seconds, sum.Seconds)
+	}
+}
+
+func (v *Verdict) compareEstimate(what string, estimate, sum json.Number) {
+	truth, err := agent.Nanoseconds(sum)
+	if err != nil {
+		v.Problem("%s: the agents report %q: %v", what, sum, err)
+		return
+	}
+	v.compareNumber("Prometheus: "+what, 0, truth, estimate, time.Duration(estimateError*float64(truth)))
+}
+
+// judgeMeasured compares the report from Prometheus with the injected faults. The argument "slow" contains the true
+// durations of the slow node's start-ups.
+func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Duration) {
+	v.judgeWorstNode(r.Nodes, slow, t.work())
+	registry, there := r.Registries.row(node.OtherRegistry)
+	v.compareFactor("Prometheus: registry "+node.OtherRegistry, t.registryFactor(), registry, there)
+	if v.Compared++; len(r.Registries.Items) != 1 || registry.Pulls != reportFar {
+		v.Problem("Prometheus: the slow registry is %s with %d pulls, but the report contains %+v", node.OtherRegistry,
+			reportFar, r.Registries)
+	}
+	pulls, _ := t.sumOfPulls(func(string) bool { return true })
+	delays := slowNetwork * time.Duration(len(slow))
+	for _, fault := range []struct {
+		cause, node string
+		least, most time.Duration // the other node can need some network time, so less time can be lost
+	}{
+		{"network", slowNode, delays / 2, delays + delays/4},
+		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
+		{registryCause, layout.NodeName, pulls - pulls/4, pulls + pulls/4},
+	} {
+		row, there := r.Causes.row(fault.cause)
+		if v.Compared++; !there || row.Most != "node "+fault.node {
+			v.Problem("Prometheus: node %s loses time in %s, but the report contains %+v", fault.node, fault.cause,
+				r.Causes.Items)
+			continue
+		}
+		v.requireBetween("Prometheus: lost in "+fault.cause, fault.least, fault.most, row)
+	}
+	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
+	for name := range t.images {
+		if row, there := of(name); far(name) {
+			v.compareFactor("Prometheus: workload "+name, t.measuredFactor(name, len(slow)), row, there)
+			if v.Compared++; row.Most != registryCause {
+				v.Problem("Prometheus: %s loses time in %q, want %s", name, row.Most, registryCause)
+			}
+		}
+	}
+	if broken, there := of("broken"); !there || broken.Most != "config" {
+		v.Problem("Prometheus: the workload broken loses time in config, but the report contains %+v", broken)
+	} else {
+		v.requireBetween("Prometheus: lost by broken", configDelay-2*time.Second, configRetry, broken)
+	}
+	v.Compared += 3
+	if !strings.Contains(r.Images.Note, "the metrics do not name images") {
+		v.Problem("Prometheus: the note about images is %q", r.Images.Note)
+	}
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Prometheus estimates numbers") {
+		v.Problem("Prometheus: the notes are %q, want only the note about estimates", r.Notes)
+	}
+}
+
+// measuredFactor is like workloadFactor, but for the report from Prometheus, which compares a workload with the
+// start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node, which need no pull. These
+// start-ups also do not wait for a probe, so the others need less time for the app than the workload.
+func (t reportTruth) measuredFactor(workload string, slow int) float64 {
+	others := slow - 1
+	for _, lengths := range t.startUps {
+		others += len(lengths)
+	}
+	pulls, _ := t.sumOfPulls(func(name string) bool { return name != workload })
+	total := meanOf(t.startUps[workload])
+	lostInApp := workloadReadyAfter * time.Duration(slow) / time.Duration(others)
+	expected := pulls/time.Duration(others) + total - t.pulls[workload] - lostInApp
+	return total.Seconds() / expected.Seconds()
+}
+
+// judgeDashboard requires that all queries of the rows about the node's start-up and about workloads return data.
+func (m reportMetrics) judgeDashboard(ctx context.Context) error {
+	for _, row := range []string{monitoring.NodeStartUpRow, monitoring.WorkloadsRow} {
+		panels, err := monitoring.RowQueries(row)
+		if err != nil {
+			return err
+		}
+		for panel, queries := range panels {
+			for _, query := range queries {
+				samples, err := m.client.Query(ctx, query)
+				if err != nil {
+					return err
+				}
+				if m.v.Compared++; len(samples) == 0 {
+					m.v.Problem("dashboard, row %s, panel %s: the query returns no data: %s", row, panel, query)
+				}
+			}
+		}
+	}
+	return nil
+}

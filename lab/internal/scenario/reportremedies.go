@@ -1,0 +1,81 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/node"
+)
+
+// Exit codes of the agent's commands.
+const (
+	exitFailed      = 1
+	exitUnreachable = 4
+	exitPartial     = 6 // an agent did not answer
+)
+
+// judgeRemedies requires that the report fails with a remedy if the URL is wrong, if Prometheus hangs or crashes while
+// the command runs, if Prometheus has no rules, and if it has no data. Afterwards, no Prometheus runs.
+func (m reportMetrics) judgeRemedies(ctx context.Context) error {
+	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refused,
+		"http://"+refused)
+	m.requireRemedy(ctx, "another server", exitFailed, "Set --prometheus to the URL of a Prometheus server",
+		m.b.Agent.Server)
+	m.requireRemedy(ctx, "wrong path", exitFailed, "The server must respond at "+m.client.Server+"/none/api/v1/query",
+		m.client.Server+"/none")
+	if err := m.b.Node.Freeze(node.Prometheus); err != nil {
+		return err
+	}
+	m.requireRemedy(ctx, "frozen server", exitUnreachable, "Set a longer --timeout or a shorter --since",
+		m.client.Server, "--timeout=2s")
+	killed := make(chan error, 1)
+	time.AfterFunc(time.Second, func() { killed <- m.b.Node.KillPrometheus() })
+	m.requireRemedy(ctx, "server that crashes before it answers", exitUnreachable,
+		"Check that Prometheus listens at "+m.client.Server, m.client.Server)
+	if err := <-killed; err != nil {
+		return err
+	}
+	for _, without := range []struct {
+		what, remedy string
+		monitoring   node.Monitoring
+	}{
+		{"no rules", "Check that it loads manifests/monitoring/rules.yaml",
+			node.Monitoring{Interval: reportScrape, Rules: []byte("groups: []\n")}},
+		{"no agents", "the query count(podlapse_build_info) must return the number of agents",
+			node.Monitoring{Interval: reportScrape, Rules: m.rules, NoAgents: true}},
+	} {
+		if _, err := m.b.Node.StartMonitoring(ctx, without.monitoring); err != nil {
+			return err
+		}
+		// A report ends at a full second, so it does not contain the first scrape at once.
+		if err := sleep(ctx, 2*reportScrape); err != nil {
+			return err
+		}
+		m.requireRemedy(ctx, without.what, exitFailed, without.remedy, m.client.Server)
+	}
+	return m.b.Node.StopPrometheus()
+}
+
+// requireRemedy requires that the report from a server fails with an exit code, and with an error that contains a
+// remedy.
+func (m reportMetrics) requireRemedy(ctx context.Context, what string, code int, remedy, server string,
+	arguments ...string) {
+	arguments = append(reportFrom(server), arguments...)
+	output, err := exec.CommandContext(ctx, m.b.Node.Agent(), arguments...).Output()
+	m.v.Compared++
+	var exited *exec.ExitError
+	if !errors.As(err, &exited) {
+		m.v.Problem("Prometheus, %s: the report must fail, but: %v\n%s", what, err, output)
+		return
+	}
+	text := strings.TrimSpace(string(exited.Stderr))
+	if exited.ExitCode() != code || !strings.Contains(text, remedy) || len(output) > 0 {
+		m.v.Problem("Prometheus, %s: exit code %d, want %d and %q:\n%s", what, exited.ExitCode(), code, remedy,
+			text+"\n"+string(output))
+		return
+	}
+	m.v.Note("Prometheus, %s:\n%s", what, text)
+}
