@@ -138,9 +138,9 @@ func TestManyDeadAgents(t *testing.T) {
 		f := newDeadFleet(800, 400, true)
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
-		for i, answer := range Each(ctx, f.agents, 8*time.Second, f.ask) {
-			if errors.Is(answer.Err, ErrNotQueried) || (answer.Err == nil) != (i >= f.dead) {
-				t.Fatalf("agent %d: %v", i, answer.Err)
+		for i, response := range Each(ctx, f.agents, 8*time.Second, f.ask) {
+			if errors.Is(response.Err, ErrNotQueried) || (response.Err == nil) != (i >= f.dead) {
+				t.Fatalf("agent %d: %v", i, response.Err)
 			}
 		}
 	})

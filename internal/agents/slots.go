@@ -12,11 +12,11 @@ const (
 	silentAfter = time.Second
 	// maxSilent is the maximum number of silent agents for which a command waits, in addition to AtOnce agents. Waiting
 	// for a silent agent costs the API server hardly more than an open connection. With maxSilent, the time until the
-	// query to the next agents begins is silentAfter, even if no agent answers within 8 s.
+	// query to the next agents begins is silentAfter, even if no agent responds within 8 s.
 	maxSilent = 128
 )
 
-// LongestTime returns the maximum time that Each needs for a number of agents that do not answer. The argument "limit"
+// LongestTime returns the maximum time that Each needs for a number of agents that do not respond. The argument "limit"
 // is the maximum time for each agent.
 func LongestTime(agents int, limit time.Duration) time.Duration {
 	groups := (agents + AtOnce - 1) / AtOnce

@@ -69,7 +69,7 @@ func (a agentQuery) lateText(late int) string {
 }
 
 // longerTimeout returns the remedy for agents that the command could not query in time. The time in the example is
-// enough even if none of these agents answers.
+// enough even if none of these agents responds.
 func (a agentQuery) longerTimeout(late int) string {
 	enough := min(a.target.limit+agents.LongestTime(late, agentLimit), maxLimit)
 	const step = 10 * time.Second

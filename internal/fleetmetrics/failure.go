@@ -17,9 +17,9 @@ import (
 // with errors.Is.
 var ErrRefused = errors.New("access denied")
 
-// ErrUnavailable means that Prometheus cannot answer at this time, for example because it starts or stops. Compare with
+// ErrUnavailable means that Prometheus cannot respond at this time, for example because it starts or stops. Compare with
 // errors.Is.
-var ErrUnavailable = errors.New("the server cannot answer at this time")
+var ErrUnavailable = errors.New("the server cannot respond at this time")
 
 var (
 	errNotPrometheus = errors.New("the response does not come from Prometheus")

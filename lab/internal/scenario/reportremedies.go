@@ -14,7 +14,7 @@ import (
 const (
 	exitFailed      = 1
 	exitUnreachable = 4
-	exitPartial     = 6 // an agent did not answer
+	exitPartial     = 6 // an agent did not respond
 )
 
 // judgeRemedies requires that the report fails with a remedy if the URL is wrong, if Prometheus hangs or crashes while
@@ -33,7 +33,7 @@ func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 		m.client.Server, "--timeout=2s")
 	killed := make(chan error, 1)
 	time.AfterFunc(time.Second, func() { killed <- m.b.Node.KillPrometheus() })
-	m.requireRemedy(ctx, "server that crashes before it answers", exitUnreachable,
+	m.requireRemedy(ctx, "server that crashes before it responds", exitUnreachable,
 		"Check that Prometheus listens at "+m.client.Server, m.client.Server)
 	if err := <-killed; err != nil {
 		return err
