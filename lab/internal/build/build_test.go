@@ -139,7 +139,7 @@ func TestPayloadImportsOnlyItsSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/cni",
-		"./cmd/workload")
+		"./cmd/workload", "./cmd/runc-without-limits")
 	cmd.Dir = source
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,6 +1,9 @@
 package build
 
-import "github.com/podlapse/podlapse/lab/internal/cni"
+import (
+	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/runc"
+)
 
 // WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
@@ -11,11 +14,13 @@ func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
 		{WorkloadName, modulePath + "/cmd/workload"},
+		{runc.ProgramName, modulePath + "/cmd/" + runc.ProgramName},
 	}
 }
 
 // payloadSources returns the source directories of the programs in payload. A test checks that the programs in payload
 // import only the standard library and packages in this list.
 func payloadSources() []string {
-	return []string{"cmd/cni", "cmd/workload", "internal/cni", "internal/workload"}
+	return []string{"cmd/cni", "cmd/workload", "cmd/" + runc.ProgramName, "internal/cni", "internal/workload",
+		"internal/runc"}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,16 +20,21 @@ import (
 // containerd can be in the same cgroup, so the lab changes only containers whose ID is known.
 const containerParent = "k8s.io"
 
-// hierarchies returns the mount points of the cgroup file systems. cgroup v2 has one mount point. cgroup v1 has one
-// mount point for each controller.
-func hierarchies() ([]string, error) {
+const (
+	kindV1 = "cgroup"
+	kindV2 = "cgroup2"
+)
+
+// hierarchies returns the mount points of the given kinds of cgroup file systems. cgroup v2 usually has one mount
+// point. cgroup v1 has one mount point for each controller.
+func hierarchies(kinds ...string) ([]string, error) {
 	all, err := mounts()
 	if err != nil {
 		return nil, err
 	}
 	var points []string
 	for _, m := range all {
-		if m.kind == "cgroup" || m.kind == "cgroup2" {
+		if slices.Contains(kinds, m.kind) {
 			points = append(points, m.point)
 		}
 	}
@@ -37,7 +43,7 @@ func hierarchies() ([]string, error) {
 
 // groupsExist reports whether containerParent exists in any hierarchy.
 func groupsExist() bool {
-	points, _ := hierarchies()
+	points, _ := hierarchies(kindV1, kindV2)
 	for _, point := range points {
 		if _, err := os.Stat(filepath.Join(point, containerParent)); err == nil {
 			return true
@@ -68,7 +74,7 @@ func isID(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchS
 
 // RemoveContainers kills all processes of the given containers, and removes the cgroups of these containers.
 func RemoveContainers(ids []string) error {
-	points, err := hierarchies()
+	points, err := hierarchies(kindV1, kindV2)
 	if err != nil {
 		return err
 	}
@@ -91,9 +97,35 @@ func RemoveContainers(ids []string) error {
 
 // removeParent removes the cgroup containerParent if it is empty.
 func removeParent() {
-	points, _ := hierarchies()
+	points, _ := hierarchies(kindV1, kindV2)
 	for _, point := range points {
 		_ = syscall.Rmdir(filepath.Join(point, containerParent))
+	}
+}
+
+// delegated returns the controllers of cgroup v2 that the root enables for its children. If no cgroup v2 is mounted,
+// delegated returns nil. runc enables all controllers of cgroup v2.
+func delegated() []string {
+	points, _ := hierarchies(kindV2)
+	for _, point := range points {
+		if enabled, err := os.ReadFile(filepath.Join(point, subtreeControl)); err == nil {
+			return strings.Fields(string(enabled))
+		}
+	}
+	return nil
+}
+
+const subtreeControl = "cgroup.subtree_control"
+
+// undelegate disables controllers for the children of the root of cgroup v2. The kernel refuses to disable a controller
+// that a child enables for its own children. undelegate ignores this error, because then another program uses the
+// controller.
+func undelegate(controllers []string) {
+	points, _ := hierarchies(kindV2)
+	for _, point := range points {
+		for _, controller := range controllers {
+			_ = os.WriteFile(filepath.Join(point, subtreeControl), []byte("-"+controller), 0)
+		}
 	}
 }
 

@@ -64,7 +64,8 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Load(path)
-	if err != nil || len(got.Absent) != len(want.Absent) || len(got.Settings) != len(want.Settings) {
+	if err != nil || len(got.Absent) != len(want.Absent) || len(got.Settings) != len(want.Settings) ||
+		(got.Controllers == nil) != (want.Controllers == nil) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }

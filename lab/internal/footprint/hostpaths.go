@@ -42,11 +42,14 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
+	// Controllers are the controllers that the root of cgroup v2 enabled for its children. The list is nil, not empty,
+	// if it is unknown.
+	Controllers []string `json:"controllers"`
 }
 
 // Observe returns the present state of the machine.
 func Observe() Before {
-	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist()}
+	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist(), Controllers: delegated()}
 	for _, dir := range builtIn() {
 		if _, err := os.Lstat(dir.path); errors.Is(err, fs.ErrNotExist) {
 			before.Absent = append(before.Absent, dir.path)
@@ -92,6 +95,18 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
+// RestoreCgroups removes the parent cgroup of containers and disables controllers, if the lab's node caused them. The
+// caller must first remove the containers.
+func (b Before) RestoreCgroups() {
+	if b.NoGroup {
+		removeParent()
+	}
+	if b.Controllers != nil {
+		undelegate(slices.DeleteFunc(delegated(),
+			func(controller string) bool { return slices.Contains(b.Controllers, controller) }))
+	}
+}
+
 // Restore returns the machine to the state from before the lab's start. Restore removes the directories that did not
 // exist before the lab started, and resets the kernel settings. From directories that already existed, Restore removes
 // only the lab's files. The arguments are the lab's state directory and the name of the lab's network.
@@ -110,9 +125,6 @@ func (b Before) Restore(state, network string) error {
 		default:
 			_ = os.Remove(dir.path) // Remove fails if another program has created files in the directory
 		}
-	}
-	if b.NoGroup {
-		removeParent()
 	}
 	for name, value := range b.Settings {
 		path := "/proc/sys/" + name

@@ -40,7 +40,8 @@ func (n Node) agent(program string, change AgentChange) component {
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
 			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState(), "--records=both"},
 			change.Flags...),
-			Env: change.Environment, Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
+			Env: change.Environment, Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords(),
+			Enter: n.enter()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
 			return get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")

@@ -23,7 +23,7 @@ func (n Node) containerd() component {
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.RuntimeTool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
 			// With this search path, containerd does not find an older shim or runc of the system.
-			Search: n.Programs.Runtime},
+			Search: n.Programs.Runtime, Enter: n.enter()},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
 			if err != nil {
@@ -122,7 +122,7 @@ func (n Node) containerdConfig(pauseImage string) string {
 		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
 		"@discard@", strconv.FormatBool(n.Stack.Containerd.DiscardUnpackedLayers),
-		"@runc@", n.Programs.RuntimeTool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
+		"@runc@", n.runc(), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
 		"@level@", level, "@bins@", bins, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(template)

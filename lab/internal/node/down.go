@@ -63,11 +63,12 @@ func (n Node) clean(ctx context.Context) error {
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
-	if err := footprint.Unmount(n.State, n.Run); err != nil {
-		return err
-	}
 	before, err := footprint.Load(n.beforeFile())
 	if err != nil {
+		return err
+	}
+	before.RestoreCgroups() // before unmounting, because the lab's own mount of cgroup v2 is possibly the only one
+	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
 	}
 	if err := before.Restore(n.State, cni.NetworkName); err != nil {

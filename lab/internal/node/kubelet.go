@@ -20,7 +20,7 @@ func (n Node) kubelet() component {
 			"--v=2", // at level 2, the kubelet logs each new pod
 			// The kubelet logs every Event that it creates, including Events that it drops later.
 			"--vmodule=event=3",
-		}, Inputs: []string{config, kubeconfig}},
+		}, Inputs: []string{config, kubeconfig}, Enter: n.enter()},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
 			return get(ctx, "http://"+layout.Address(layout.KubeletHealth)+"/healthz")

@@ -17,7 +17,7 @@ func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 // RepairFragile creates the program of the runtime handler "fragile". BreakFragile removes the program that
 // RepairFragile creates.
 func (n Node) RepairFragile() error {
-	err := os.Symlink(n.Programs.RuntimeTool("runc"), n.fragileProgram())
+	err := os.Symlink(n.runc(), n.fragileProgram())
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)
 	}

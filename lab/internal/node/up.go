@@ -72,6 +72,9 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
+	if err := n.mountCgroups(); err != nil {
+		return err
+	}
 	// reset saves the state of the machine before the node starts, because the cleanup after an interrupted start needs
 	// this state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {

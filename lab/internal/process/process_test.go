@@ -1,9 +1,11 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -82,6 +84,39 @@ func TestStopKillsAfterGracePeriod(t *testing.T) {
 	}
 	if err := record.Stop(50 * time.Millisecond); err != nil || record.Alive() {
 		t.Errorf("alive %v, %v", record.Alive(), err)
+	}
+}
+
+// TestEnterAffectsOnlyTheProcess uses the file mode mask, because a thread can change its own mask without root.
+func TestEnterAffectsOnlyTheProcess(t *testing.T) {
+	s := starter(t)
+	const mask = 0o137
+	spec := Spec{Name: "one", Path: "/bin/sh", Args: []string{"-c", "umask; exec sleep 60"}, Enter: func() error {
+		if err := syscall.Unshare(syscall.CLONE_FS); err != nil {
+			return err
+		}
+		syscall.Umask(mask)
+		return nil
+	}}
+	record, err := s.Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = record.Stop(0) })
+	for deadline := time.Now().Add(5 * time.Second); Tail(record.Log, 1) == "" && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if got := Tail(record.Log, 1); got != "0137" {
+		t.Errorf("the process has the mask %q", got)
+	}
+	own := syscall.Umask(0)
+	syscall.Umask(own)
+	if own == mask {
+		t.Error("Enter changed the mask of this program")
+	}
+	spec.Enter = func() error { return errors.New("no such namespace") }
+	if _, err := s.Start(spec); err == nil || !strings.Contains(err.Error(), "no such namespace") {
+		t.Errorf("after a failed Enter: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +23,9 @@ type Spec struct {
 	Inputs []string // files whose content is part of the fingerprint
 	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
 	Search string   // directory that is first in PATH
+	// Enter changes the namespaces of the calling thread, before this thread starts the process. If Enter is nil, the
+	// process has the namespaces of the caller.
+	Enter func() error
 }
 
 // Fingerprint returns a hash of the spec and its inputs. If the hash changes, the process must be restarted.
@@ -75,7 +79,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 		cmd.Stdout = out
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := launch(cmd, spec.Enter); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
 	// The kernel does not reuse the PID before Wait reaps the process, so the start time belongs to this process.
@@ -87,6 +91,32 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	record := Record{Name: spec.Name, Identity: id, Boot: BootID(), Fingerprint: fingerprint,
 		Log: logPath, StartedAt: time.Now()}
 	return record, s.Table.Put(record)
+}
+
+// launch starts a command after a call of enter.
+func launch(cmd *exec.Cmd, enter func() error) error {
+	if enter == nil {
+		return cmd.Start()
+	}
+	result := make(chan error)
+	go func() {
+		// The thread ends together with this goroutine, because the goroutine does not unlock the thread. So no other
+		// goroutine runs in the changed namespaces.
+		runtime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() {
+			// The main thread cannot end, and /proc/self shows its namespaces. While this goroutine waits, the next
+			// goroutine runs on another thread.
+			defer runtime.UnlockOSThread()
+			result <- launch(cmd, enter)
+			return
+		}
+		if err := enter(); err != nil {
+			result <- err
+			return
+		}
+		result <- cmd.Start()
+	}()
+	return <-result
 }
 
 func environment(spec Spec) []string {

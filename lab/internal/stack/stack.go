@@ -28,6 +28,8 @@ type Stack struct {
 	Containerd Containerd `json:"containerd"`
 	// ColdPause is true if the node lacks the pause image until the first pod starts.
 	ColdPause bool `json:"cold_pause"`
+	// CgroupV2 gives the node cgroup v2 on every machine, without limits for containers.
+	CgroupV2 bool `json:"cgroup_v2"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
