@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"sync"
+	"time"
 
 	upstream "github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -62,6 +64,25 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 		return nil, fmt.Errorf("open blob: %w", err)
 	}
 	return file, nil
+}
+
+// serveRanges answers a request for ranges of a blob. The upstream handler supports only one range, and only a range
+// with an end. containerd resumes downloads with a range without an end, and lazy snapshotters request several ranges
+// at once. If the store has no such blob, serveRanges returns false.
+func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
+	h, err := v1.NewHash(digest)
+	if err != nil {
+		return false
+	}
+	file, err := os.Open(b.path(h))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	response.Header().Set("Content-Type", "application/octet-stream")
+	response.Header().Set("Docker-Content-Digest", digest)
+	http.ServeContent(response, request, "", time.Time{}, file)
+	return true
 }
 
 // Put implements upstream.BlobPutHandler.

@@ -190,6 +190,38 @@ func TestResetAndResume(t *testing.T) {
 	}
 }
 
+// TestRanges requests the ranges that containerd and lazy snapshotters request.
+func TestRanges(t *testing.T) {
+	b := newBench(t, 1<<20)
+	path, content := b.push("red/image", 1000)
+	for byteRange, want := range map[string]struct {
+		status int
+		body   []byte
+	}{
+		"bytes=0-1":     {http.StatusPartialContent, content[:2]},
+		"bytes=10-19":   {http.StatusPartialContent, content[10:20]},
+		"bytes=990-":    {http.StatusPartialContent, content[990:]},
+		"bytes=-5":      {http.StatusPartialContent, content[995:]},
+		"bytes=0-9999":  {http.StatusPartialContent, content},
+		"bytes=1000-":   {http.StatusRequestedRangeNotSatisfiable, nil},
+		"bytes=nothing": {http.StatusRequestedRangeNotSatisfiable, nil},
+	} {
+		status, body, _, err := b.get(path, byteRange)
+		if err != nil || status != want.status || want.body != nil && !bytes.Equal(body, want.body) {
+			t.Errorf("%s: got %d, %d bytes, %v, want %d", byteRange, status, len(body), err, want.status)
+		}
+	}
+	status, body, _, err := b.get(path, "bytes=0-9,500-509")
+	if err != nil || status != http.StatusPartialContent || !bytes.Contains(body, content[:10]) ||
+		!bytes.Contains(body, content[500:510]) || bytes.Contains(body, content[10:20]) {
+		t.Errorf("two ranges: got %d, %d bytes, %v", status, len(body), err)
+	}
+	missing := strings.Repeat("0", 64)
+	if status, _, _, err := b.get("/v2/red/image/blobs/sha256:"+missing, "bytes=0-1"); err != nil || status != 404 {
+		t.Errorf("missing blob: got %d, %v", status, err)
+	}
+}
+
 func TestInvalidRulesAreRejected(t *testing.T) {
 	b := newBench(t, 1<<20)
 	path, _ := b.push("red/image", 10)

@@ -2,16 +2,13 @@ package registry
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	upstream "github.com/google/go-containerregistry/pkg/registry"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // Server is the registry with its faults and its log. The method Images serves pulls and pushes. The method Control
@@ -64,8 +61,9 @@ func (s *Server) respond(writer *faulty, request *http.Request, kind, reference 
 		writeStatus(writer, status)
 		return
 	}
-	if kind == KindBlob {
-		s.closeRange(request, reference)
+	if kind == KindBlob && request.Method == http.MethodGet && request.Header.Get("Range") != "" &&
+		s.blobs.serveRanges(writer, request, reference) {
+		return
 	}
 	s.inner.ServeHTTP(writer, request)
 }
@@ -85,24 +83,6 @@ func writeStatus(response http.ResponseWriter, status int) {
 	response.WriteHeader(status)
 	_ = json.NewEncoder(response).Encode(map[string]any{
 		"errors": []map[string]string{{"code": code, "message": "injected by rule"}}})
-}
-
-func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
-
-// closeRange adds an end to a range without an end. A client that resumes a download requests "bytes=N-", but the
-// upstream handler supports only ranges with an end.
-func (s *Server) closeRange(request *http.Request, digest string) {
-	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
-	if match == nil {
-		return
-	}
-	hash, err := v1.NewHash(digest)
-	if err != nil {
-		return
-	}
-	if size, err := s.blobs.Stat(request.Context(), "", hash); err == nil {
-		request.Header.Set("Range", fmt.Sprintf("bytes=%s-%d", match[1], size-1))
-	}
 }
 
 // parsePath splits a path of the form /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
