@@ -19,6 +19,7 @@ func copySource(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	files := []string{"go.mod", "tools/otlp/go.mod", "tools/otlp/go.sum", "tools/otlp/main.go",
+		"tools/containerd-stargz/go.mod", "tools/containerd-stargz/go.sum", "tools/containerd-stargz/main.go",
 		"tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
 	for _, payload := range payloadSources() {
 		found, _ := filepath.Glob(filepath.Join(source, payload, "*.go"))
@@ -52,11 +53,33 @@ func add(t *testing.T, path, text string) {
 // allGroups returns the groups of the stack "current".
 func allGroups(t *testing.T) []group {
 	t.Helper()
-	s, err := stack.Load(stack.Current)
+	return groupsOf(t, stack.Current)
+}
+
+func groupsOf(t *testing.T, name string) []group {
+	t.Helper()
+	s, err := stack.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return append(runtimeGroups(s.Containerd), kubernetesGroups(s.Kubernetes.Dir)...)
+}
+
+// TestContainerdWithSnapshotter checks that the stack stargz builds the lab's own main package, and that this package
+// is part of the cache key.
+func TestContainerdWithSnapshotter(t *testing.T) {
+	dir, groups := copySource(t), groupsOf(t, "stargz")
+	if got := groups[0].programs[0]; got.name != "containerd" || got.pkg != modulePath+"/tools/containerd-stargz" {
+		t.Errorf("containerd is %+v", got)
+	}
+	before, err := toolKey(dir, "go1", groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, filepath.Join(dir, "tools/containerd-stargz/main.go"), "\n")
+	if after, err := toolKey(dir, "go1", groups); err != nil || after == before {
+		t.Errorf("the key ignores main.go: %v", err)
+	}
 }
 
 func TestToolKeyDependsOnlyOnVersions(t *testing.T) {

@@ -29,7 +29,7 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 }
 
 // toolKey returns the cache key of groups of third-party programs. The key depends on the exact versions of the
-// modules, the Go version, and the flags.
+// modules, their sources in the lab, the Go version, and the flags.
 func toolKey(source, goVersion string, groups []group) (string, error) {
 	var files, words []string
 	for _, g := range groups {
@@ -39,7 +39,11 @@ func toolKey(source, goVersion string, groups []group) (string, error) {
 		}
 		words = append(words, g.module, g.cgo, g.tags, flags, fmt.Sprint(g.programs))
 		if file := g.module + "/go.mod"; !strings.Contains(strings.Join(files, " "), file) {
-			files = append(files, file, g.module+"/go.sum")
+			sources, err := sourcesOf(source, g.module)
+			if err != nil {
+				return "", err
+			}
+			files = append(append(files, file, g.module+"/go.sum"), sources...)
 		}
 	}
 	return keyOf(source, files, append(words, compilerFlags, goVersion)...)
@@ -49,15 +53,26 @@ func toolKey(source, goVersion string, groups []group) (string, error) {
 func payloadKey(source, goVersion string) (string, error) {
 	files := []string{"go.mod"}
 	for _, dir := range payloadSources() {
-		found, err := filepath.Glob(filepath.Join(source, dir, "*.go"))
+		found, err := sourcesOf(source, dir)
 		if err != nil {
-			return "", fmt.Errorf("list payload sources: %w", err)
+			return "", err
 		}
-		for _, path := range found {
-			if !strings.HasSuffix(path, "_test.go") {
-				files = append(files, filepath.Join(dir, filepath.Base(path)))
-			}
-		}
+		files = append(files, found...)
 	}
 	return keyOf(source, files, compilerFlags, goVersion)
+}
+
+// sourcesOf returns the Go files in a directory below the lab's source directory, without tests.
+func sourcesOf(source, dir string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(source, dir, "*.go"))
+	if err != nil {
+		return nil, fmt.Errorf("list the sources in %s: %w", dir, err)
+	}
+	var files []string
+	for _, path := range found {
+		if !strings.HasSuffix(path, "_test.go") {
+			files = append(files, filepath.Join(dir, filepath.Base(path)))
+		}
+	}
+	return files, nil
 }

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 )
 
@@ -39,13 +38,9 @@ func (b Builder) Receiver(ctx context.Context) (string, error) {
 // receiverKey returns the cache key of the receiver. The key depends on the receiver's sources and on the versions of
 // its dependencies.
 func receiverKey(source, goVersion string) (string, error) {
-	files := []string{receiverModule + "/go.mod", receiverModule + "/go.sum"}
-	found, err := filepath.Glob(filepath.Join(source, receiverModule, "*.go"))
+	sources, err := sourcesOf(source, receiverModule)
 	if err != nil {
-		return "", fmt.Errorf("list the receiver's sources: %w", err)
+		return "", err
 	}
-	for _, path := range found {
-		files = append(files, receiverModule+"/"+filepath.Base(path))
-	}
-	return keyOf(source, files, goVersion)
+	return keyOf(source, append(sources, receiverModule+"/go.mod", receiverModule+"/go.sum"), goVersion)
 }

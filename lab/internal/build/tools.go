@@ -31,8 +31,12 @@ type program struct {
 // runc.
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
+	containerd := commands + "containerd"
+	if c.Stargz { // stargz has no command for a containerd with a built-in snapshotter, so the module contains one
+		containerd = modulePath + "/tools/" + c.Dir
+	}
 	programs := []program{
-		{"containerd", commands + "containerd"},
+		{"containerd", containerd},
 		{"containerd-shim-runc-v2", commands + "containerd-shim-runc-v2"},
 		{"ctr", commands + "ctr"},
 	}

@@ -109,6 +109,9 @@ func (n Node) containerdConfig(pauseImage string) string {
 	if n.Stack.Containerd.Major == 1 {
 		template = containerd1Config
 	}
+	if n.Stack.Containerd.Stargz {
+		template += stargzConfig
+	}
 	bins := fmt.Sprintf("bin_dirs = [%q]", n.networkPlugins())
 	if n.Stack.Containerd.IsBefore(2, 1) {
 		bins = fmt.Sprintf("bin_dir = %q", n.networkPlugins())
@@ -123,6 +126,7 @@ func (n Node) containerdConfig(pauseImage string) string {
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
 		"@discard@", strconv.FormatBool(n.Stack.Containerd.DiscardUnpackedLayers),
 		"@runc@", n.runc(), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
+		"@nolabels@", strconv.FormatBool(!n.Stack.Containerd.Stargz),
 		"@level@", level, "@bins@", bins, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(template)
@@ -132,6 +136,9 @@ func (n Node) containerdConfig(pauseImage string) string {
 // state directory is on an overlay, for example in a container without a volume, the snapshotter is "native", because
 // the kernel does not support an overlay on an overlay.
 func (n Node) snapshotter() string {
+	if n.Stack.Containerd.Stargz {
+		return "stargz"
+	}
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t
 	if syscall.Statfs(n.State, &fs) == nil && int64(fs.Type) == overlayMagic {

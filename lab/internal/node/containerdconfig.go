@@ -23,6 +23,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 [plugins."io.containerd.cri.v1.images"]
   snapshotter = "@snapshotter@"
   discard_unpacked_layers = @discard@
+  # A lazy snapshotter needs the labels with the names of the image and of its layers.
+  disable_snapshot_annotations = @nolabels@
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "@image@"
   [plugins."io.containerd.cri.v1.images".registry]
@@ -57,6 +59,15 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     conf_dir = "@net@"
     # Without this setting, containerd would need an installed loopback plugin.
     use_internal_loopback = true
+`
+
+// stargzConfig follows containerd2Config if the snapshotter is stargz. A scenario removes its images from the registry.
+// If containerd restarts before it has removed the snapshots of these images, stargz cannot mount them again.
+const stargzConfig = `
+[plugins."io.containerd.snapshotter.v1.stargz".registry]
+  config_path = "@hosts@"
+[plugins."io.containerd.snapshotter.v1.stargz".snapshotter]
+  allow_invalid_mounts_on_restart = true
 `
 
 // containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. Without the

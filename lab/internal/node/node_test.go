@@ -74,6 +74,34 @@ func TestMirrorComesFirst(t *testing.T) {
 	}
 }
 
+// TestLazySnapshotter checks that only the stack stargz has the lazy snapshotter, and that the snapshotter gets the
+// names of the images and uses the lab's registry.
+func TestLazySnapshotter(t *testing.T) {
+	for name, settings := range map[string][]string{
+		stack.Current: {`snapshotter = "overlayfs"`, "disable_snapshot_annotations = true"},
+		"stargz": {`snapshotter = "stargz"`, "disable_snapshot_annotations = false",
+			`[plugins."io.containerd.snapshotter.v1.stargz".registry]`},
+	} {
+		n := testNode(t)
+		var err error
+		if n.Stack, err = stack.Load(name); err != nil {
+			t.Fatal(err)
+		}
+		config := n.containerdConfig("image")
+		if n.snapshotter() == "native" {
+			config = strings.Replace(config, "native", "overlayfs", 1)
+		}
+		for _, setting := range settings {
+			if !strings.Contains(config, setting) {
+				t.Errorf("%s: no %s in\n%s", name, setting, config)
+			}
+		}
+		if strings.Contains(config, "v1.stargz") != n.Stack.Containerd.Stargz {
+			t.Errorf("%s: the configuration of stargz is present: %t", name, !n.Stack.Containerd.Stargz)
+		}
+	}
+}
+
 func TestPortsDiffer(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)

@@ -70,6 +70,8 @@ type Containerd struct {
 	Minor int    `json:"minor"` // minor version
 	// DiscardUnpackedLayers makes containerd remove a layer's compressed data after it unpacked the layer.
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
+	// Stargz makes containerd use the lazy snapshotter stargz, which is built into the program below Dir.
+	Stargz bool `json:"stargz"`
 	// Mirror makes containerd pull all images of the lab's registry from a mirror (hosts.toml).
 	Mirror bool `json:"mirror"`
 }
