@@ -48,8 +48,11 @@ type Pull struct {
 	Download     *Download   `json:"download"`
 	Unpack       *Unpack     `json:"unpack"`
 	Layers       []Layer     `json:"layers"`
-	BlockedBy    *Blocker    `json:"blocked_by"`
-	Sources      []string    `json:"sources"`
+	// Lazy is true if a snapshotter mounted layers. The content of these layers arrives while the container runs.
+	Lazy      bool     `json:"lazy"`
+	Sized     bool     `json:"sized"` // the ratio of Download.Bytes and PullSeconds shows the speed of the registry
+	BlockedBy *Blocker `json:"blocked_by"`
+	Sources   []string `json:"sources"`
 }
 
 // Download describes the data that the node received over the network during one pull.
@@ -58,6 +61,7 @@ type Download struct {
 	EndAt   time.Time   `json:"end_at"`
 	Seconds json.Number `json:"seconds"`
 	Bytes   int64       `json:"bytes"`
+	Rate    int64       `json:"bytes_per_second"` // 0 if the agent does not know the rate
 }
 
 // Unpack describes how the runtime unpacked the image of one pull. Unpacking overlaps with the download.

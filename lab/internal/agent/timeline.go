@@ -80,8 +80,10 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	Open       bool        `json:"open"`     // the phase was in progress when the agent made the record
-	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
+	// the container starts or runs, and its image is lazy
+	ImageLoading bool      `json:"image_loading"`
+	Open         bool      `json:"open"`     // the phase was in progress when the agent made the record
+	Pressure     *Pressure `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
 // Pressure contains, for each resource, the share of a phase during which tasks on the node waited for the resource.

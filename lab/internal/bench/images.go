@@ -28,7 +28,13 @@ func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (st
 
 // ImageOf pushes an image with the given layers on top of the base image, and returns the image's reference.
 func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (string, error) {
-	built, err := image.WithLayers(b.base, layers...)
+	return b.ImageFrom(ctx, name, func(base v1.Image) (v1.Image, error) { return image.WithLayers(base, layers...) })
+}
+
+// ImageFrom pushes an image that the given function makes from the base image, and returns the image's reference.
+func (b *Bench) ImageFrom(ctx context.Context, name string, build func(base v1.Image) (v1.Image, error)) (string,
+	error) {
+	built, err := build(b.base)
 	if err != nil {
 		return "", err
 	}

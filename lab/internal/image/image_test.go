@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/opencontainers/go-digest"
 )
 
 func TestRandomLayersDifferAndBaseIsShared(t *testing.T) {
@@ -76,6 +79,59 @@ func TestManyFilesMatchTheirDiffID(t *testing.T) {
 	diff, err := layer.DiffID()
 	if err != nil || files != 1001 || diff.Hex != hex.EncodeToString(hash.Sum(nil)) {
 		t.Errorf("%d files, diff ID %s, %v", files, diff, err)
+	}
+}
+
+// TestLazyLayerCanBeMounted reads a lazy layer as the snapshotter stargz does, and as an ordinary layer.
+func TestLazyLayerCanBeMounted(t *testing.T) {
+	const size = 100_000
+	lazy, err := WithLazyLayer(empty.Image, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := lazy.Manifest()
+	if err != nil || len(manifest.Layers) != 1 {
+		t.Fatalf("manifest %+v, %v", manifest, err)
+	}
+	layer, err := lazy.LayerByDigest(manifest.Layers[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := layer.Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := estargz.Open(io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	toc := manifest.Layers[0].Annotations[estargz.TOCJSONDigestAnnotation]
+	if _, err := opened.VerifyTOC(digest.Digest(toc)); err != nil {
+		t.Errorf("table of contents %q: %v", toc, err)
+	}
+	uncompressed, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, longest := sha256.New(), int64(0)
+	for reader := tar.NewReader(io.TeeReader(uncompressed, hash)); ; {
+		header, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, header.Size)
+	}
+	_, _ = io.Copy(hash, uncompressed)
+	diff, err := layer.DiffID()
+	if err != nil || longest != size || diff.Hex != hex.EncodeToString(hash.Sum(nil)) {
+		t.Errorf("the largest file has %d bytes, diff ID %s, %v", longest, diff, err)
 	}
 }
 

@@ -18,9 +18,13 @@ import (
 
 // RandomLayer returns a new layer with one file of random bytes.
 func RandomLayer(size int) (v1.Layer, error) {
+	return layerOf("/payload-"+fresh(), 0o644, randomBytes(size))
+}
+
+func randomBytes(size int) []byte {
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // crypto/rand does not fail on Linux
-	return layerOf("/payload-"+fresh(), 0o644, content)
+	return content
 }
 
 // RandomLayers returns one layer of random bytes for each of the given sizes, in bytes.
@@ -73,6 +77,15 @@ func ManyFiles(count int) (v1.Layer, error) {
 // layerOf returns an uncompressed layer with one file. The layer is about as large as the file. The layer is not
 // compressed, because compression does not make random content smaller.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
+	archive, err := archiveOf(path, mode, content)
+	if err != nil {
+		return nil, err
+	}
+	return static.NewLayer(archive, types.OCIUncompressedLayer), nil
+}
+
+// archiveOf returns a tar archive with one file.
+func archiveOf(path string, mode int64, content []byte) ([]byte, error) {
 	var archive bytes.Buffer
 	archive.Grow(len(content) + 4096)
 	writer := tar.NewWriter(&archive)
@@ -82,7 +95,7 @@ func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	if err := writer.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	return static.NewLayer(archive.Bytes(), types.OCIUncompressedLayer), nil
+	return archive.Bytes(), nil
 }
 
 func addFile(writer *tar.Writer, path string, mode int64, content []byte) error {

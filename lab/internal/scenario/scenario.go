@@ -74,6 +74,8 @@ func Table() []Scenario {
 			"losses are reported", lostEvents, false},
 		{"unpack", "a slow registry, slow unpacking, and both at once: each second has the right cause",
 			unpack, false},
+		{"lazy-pull", "on the stack stargz, images with mounted layers: the agent reports no rate, no unpacking, and " +
+			"no bytes that did not arrive", lazyPull, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
 			"watch, which is closed later", noWatch, false},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, ending series, " +
