@@ -229,13 +229,13 @@ endif
 
 # Each run of `make test` also tries one other stack, so that every stack is tested from time to time. `make test`
 # selects this stack by the number of commits and the day of the month.
-STACKS := containerd-1.7 eks gke k8s-1.34
+STACKS := containerd-1.7 eks gke k8s-1.34 cgroup2 stargz
 NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
 	@set -e; name=$(or $(STACK),$(NEXT_STACK)); echo "trying the stack $$name; to repeat: make stack-test STACK=$$name"; \
 	trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --stack $$name --agent $(AGENT); \
-	for scenario in first-light lost-events; do $(LAB) scenario $$scenario --agent $(AGENT); done
+	for scenario in first-light lost-events $$([ "$$name" != stargz ] || echo lazy-pull); do $(LAB) scenario $$scenario --agent $(AGENT); done
 else
 	@echo "skipped the test of another stack: it needs root on Linux"
 endif

@@ -21,8 +21,8 @@ var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for these devices"},
 	{
 		"Lazy snapshotters (stargz, nydus)",
-		"they need a kernel module or a daemon that the lab does not build. With a lazy snapshotter, a pull takes " +
-			"almost no time and the container starts slowly",
+		"the exam runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes almost no time and " +
+			"the container starts slowly. The scenario lazy-pull tests pulls with stargz",
 	},
 	{
 		"Credential plugins that run within the pull time",

@@ -46,7 +46,7 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +
 			"stargz\"")
 	}
-	witness, err := b.WitnessPulls()
+	pulls, err := b.CollectPulls()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{pod: "mixed", mounted: true, ordinary: ordinarySize},
 		{pod: "mixed-below", mounted: true, ordinary: ordinarySize, below: true},
 	} {
-		if err := c.run(ctx, b, witness); err != nil {
+		if err := c.run(ctx, b, pulls); err != nil {
 			return err
 		}
 		c.judge(v)
@@ -65,7 +65,7 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 }
 
 // The method "run" starts a pod with the case's image, and collects the truth and the agent's report.
-func (c *lazyCase) run(ctx context.Context, b *bench.Bench, witness *bench.PullWitness) error {
+func (c *lazyCase) run(ctx context.Context, b *bench.Bench, pulls *bench.PullCollector) error {
 	reference, err := c.push(ctx, b)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *lazyCase) run(ctx context.Context, b *bench.Bench, witness *bench.PullW
 	if c.countedSized, err = increase(before, after, "podlapse_image_pulls_sized_total"); err != nil {
 		return err
 	}
-	attempts, err := witness.Attempts(ctx, reference)
+	attempts, err := pulls.Attempts(ctx, reference)
 	if err != nil {
 		return err
 	}
