@@ -17,8 +17,8 @@ import (
 // with errors.Is.
 var ErrRefused = errors.New("access denied")
 
-// ErrUnavailable means that Prometheus cannot respond at this time, for example because it starts or stops. Compare with
-// errors.Is.
+// ErrUnavailable means that Prometheus cannot respond at this time, for example because it starts or stops. Compare
+// with errors.Is.
 var ErrUnavailable = errors.New("the server cannot respond at this time")
 
 var (

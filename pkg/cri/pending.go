@@ -59,7 +59,7 @@ func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 		p.queue = append(p.queue, open)
 	}
 	open.request, open.askedAt = merge(request, open.request), now
-	p.nudge()
+	p.wakeWorker()
 	return true
 }
 
@@ -92,7 +92,7 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 			continue
 		}
 		p.queue = slices.Delete(p.queue, i, i+1)
-		p.nudge() // wake another worker
+		p.wakeWorker()
 		request, open.request = open.request, timeline.RuntimeRequest{}
 		return open, request, 0
 	}
@@ -110,7 +110,7 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	}
 	open.failures, open.notBefore = 0, time.Time{}
 	p.queue = append(p.queue, open)
-	p.nudge()
+	p.wakeWorker()
 }
 
 // The method "fail" ends a request without a response. The method either schedules a retry, or gives up the request and
@@ -129,7 +129,7 @@ func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now t
 	open.failures++
 	open.notBefore = now.Add(connectRetries.Delay(open.failures))
 	p.queue = append(p.queue, open)
-	p.nudge()
+	p.wakeWorker()
 	return false
 }
 
@@ -139,7 +139,7 @@ func (p *pending) count() int {
 	return len(p.byUID)
 }
 
-func (p *pending) nudge() {
+func (p *pending) wakeWorker() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
