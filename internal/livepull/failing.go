@@ -23,12 +23,17 @@ type waitingPull struct {
 // buckets is the number of groups of workloads.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload. The pods of a namespace without an owner are one workload. A workload
-// has the same group on all nodes. The cluster has at most as many groups as workloads, even if a workload has many
-// pods.
+// bucketOf returns the group of a pod's workload, or of the pod if it has no owner. Runners of CI jobs create many pods
+// without an owner in one namespace, and a broken registry must not look like the problem of one workload there. A
+// workload has the same group on all nodes. The cluster has at most as many groups as workloads, even if a workload has
+// many pods.
 func bucketOf(t timeline.Timeline) int {
+	owner := t.Owner
+	if owner.Name == "" {
+		owner = timeline.Owner{Kind: "Pod", Name: t.Name}
+	}
 	hash := fnv.New32a()
-	for _, part := range []string{t.Namespace, t.Owner.Kind, t.Owner.Name} {
+	for _, part := range []string{t.Namespace, owner.Kind, owner.Name} {
 		_, _ = hash.Write([]byte(part + "/"))
 	}
 	return int(hash.Sum32() % buckets)

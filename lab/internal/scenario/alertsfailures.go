@@ -45,7 +45,7 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 		if err := b.Break(ctx, name, registry.Rule{Status: 500}); err != nil {
 			return err
 		}
-		if err := b.RequestDeployment(ctx, name, 1, pod(image)); err != nil {
+		if err := b.CreatePod(ctx, name, pod(image)); err != nil {
 			return err
 		}
 	}
