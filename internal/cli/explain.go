@@ -164,7 +164,7 @@ func (a agentQuery) printStartUps(
 // faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
 	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedForNode(ctx, record, page) +
-		render.WhatIf(whatif.Predict(record), record.Total, page)
+		render.WhatIf(whatif.Predict(record), page)
 }
 
 // livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod waits

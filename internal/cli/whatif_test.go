@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/podlapse/podlapse/internal/whatif"
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
@@ -38,7 +37,7 @@ func TestWhatIf(t *testing.T) {
 	}
 	var workload struct {
 		Items  []api.Record
-		WhatIf []whatif.Mean `json:"what_if"`
+		WhatIf []api.WhatIfMean `json:"what_if"`
 	}
 	if err := json.Unmarshal([]byte(text("deploy/checkout -o json")), &workload); err != nil ||
 		len(workload.WhatIf) != 1 || workload.WhatIf[0].StartUps != 16 || workload.Items[0].WhatIf != nil {

@@ -31,18 +31,13 @@ const (
 // workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that make
 // the start-ups faster.
 type workloadList struct {
-	Items   []api.Record     `json:"items"`
-	Summary workload.Summary `json:"summary"`
-	WhatIf  []whatif.Mean    `json:"what_if"`
+	Items   []api.Record        `json:"items"`
+	Summary api.WorkloadSummary `json:"summary"`
+	WhatIf  []api.WhatIfMean    `json:"what_if"`
 }
 
 // isWorkload reports whether the resource is neither a pod nor a node.
 func (r resource) isWorkload() bool { return r.kind != kindPod && r.kind != kindNode }
-
-// hasVersions reports whether the revisions of the workload are versions of its pod template.
-func (r resource) hasVersions() bool {
-	return r.kind == "Deployment" || r.kind == "StatefulSet" || r.kind == "DaemonSet"
-}
 
 // explainWorkload prints the start-ups of one workload. The text output contains the summary and the waterfall of the
 // slowest start-up. With flags for lists, such as -o wide and --sort-by, the command prints only the list of start-ups.
@@ -52,7 +47,7 @@ func (a agentQuery) explainWorkload(
 ) int {
 	structured := c.format == outputJSON || c.format == outputYAML
 	list := !structured && (c.format != outputTable || c.sortBy != "" || c.noHeaders)
-	options := workload.Options{NoRevisions: !r.hasVersions() && len(c.revisions) == 0}
+	options := workload.Options{NoRevisions: !workload.HasVersions(r.kind) && len(c.revisions) == 0}
 	if len(c.revisions) > 0 || !list {
 		options.Numbers = a.revisionNumbers(ctx, r, records)
 	}
@@ -124,7 +119,7 @@ func latestRevisions(records []api.Record) []string {
 // wrong order.
 func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
 	names := latestRevisions(records)
-	if a.cluster == nil || !r.hasVersions() || len(names) < 2 {
+	if a.cluster == nil || !workload.HasVersions(r.kind) || len(names) < 2 {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, numbersLimit)
@@ -171,7 +166,7 @@ func chooseRevisions(wanted []string, r resource, records []api.Record, numbers 
 func unknownRevision(word string, r resource, known []string, numbers map[string]int64) error {
 	var texts []string
 	for _, name := range known[:min(len(known), maxNumbered)] {
-		texts = append(texts, render.RevisionText(workload.Revision{Name: name, Number: numbers[name]}))
+		texts = append(texts, render.RevisionText(api.WorkloadRevision{Name: name, Number: numbers[name]}))
 	}
 	if len(texts) == 0 {
 		return fmt.Errorf("%w: the start-ups of %s have no revision: remove --revision", errUnknownPod, r)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -172,15 +171,15 @@ func TestWorkloadJSON(t *testing.T) {
 	server.SetApps(checkoutApps())
 	got := atNoon(t, server, "explain", "deploy/checkout", "-n", "shop", "-o", "json")
 	var list struct {
-		Items   []api.Record     `json:"items"`
-		Summary workload.Summary `json:"summary"`
+		Items   []api.Record        `json:"items"`
+		Summary api.WorkloadSummary `json:"summary"`
 	}
 	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil {
 		t.Fatal(err)
 	}
 	c := list.Summary.Comparison
 	if len(list.Items) != 17 || list.Summary.StartUps.Measured != 16 || c == nil || c.From != oldHash ||
-		c.Difference.Verdict != workload.MoreThanNoise || list.Summary.Revisions[0].Number != 42 {
+		c.Difference.Verdict != api.MoreThanNoise || list.Summary.Revisions[0].Number != 42 {
 		t.Errorf("%d items, %+v", len(list.Items), list.Summary)
 	}
 	yaml := atNoon(t, server, "explain", "deploy/checkout", "-n", "shop", "-o", "yaml").stdout

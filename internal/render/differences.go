@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -17,10 +16,11 @@ import (
 // s.
 const leastOther = 50 * time.Millisecond
 
-// statements returns one paragraph for each difference that the data supports. If the data supports no difference
-// between two revisions, or between start-ups with and without a pull, one paragraph explains why.
-func statements(s workload.Summary) []string {
-	var texts []string
+// Differences returns one paragraph for each difference that the data supports. If the data supports no difference
+// between two revisions, or between start-ups with and without a pull, one paragraph explains why. The list is never
+// nil. The summary can come from untrusted records.
+func Differences(s api.WorkloadSummary) []string {
+	texts := []string{}
 	if text := imageStatement(s.Images); text != "" {
 		texts = append(texts, text)
 	}
@@ -38,7 +38,7 @@ func statements(s workload.Summary) []string {
 
 // imageStatement compares the start-ups that pulled an image with the other start-ups. The text is empty if one of the
 // groups has no start-ups.
-func imageStatement(images workload.Images) string {
+func imageStatement(images api.WorkloadImages) string {
 	present, pulled, d := images.Present, images.Pulled, images.Difference
 	switch {
 	case present == nil || pulled == nil:
@@ -46,7 +46,7 @@ func imageStatement(images workload.Images) string {
 	case d == nil:
 		return "Start-ups with and without a pull cannot be compared, because all start-ups of a revision are in the " +
 			"same group."
-	case d.Verdict != workload.MoreThanNoise:
+	case d.Verdict != api.MoreThanNoise:
 		return "Start-ups with all images on the node, and start-ups with a pull: " + unprovenText(present, pulled, *d)
 	}
 	return fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if not%s. %s",
@@ -54,17 +54,17 @@ func imageStatement(images workload.Images) string {
 }
 
 // unprovenText explains why the data does not prove a difference between two groups of start-ups.
-func unprovenText(first, second *workload.Durations, d workload.Difference) string {
+func unprovenText(first, second *api.WorkloadDurations, d api.WorkloadDifference) string {
 	n, m := startUpsOf(first), startUpsOf(second)
 	switch d.Verdict {
-	case workload.TooFew:
+	case api.TooFew:
 		means := ""
 		if n > 0 && m > 0 {
 			means = fmt.Sprintf(" (%s and %s on average)", short(first.Mean), short(second.Mean))
 		}
 		return fmt.Sprintf("%d and %s are too few to prove a difference%s. At least 4 and 4, or 3 and 5 start-ups are "+
 			"necessary.", n, number(m, "start-up"), means)
-	case workload.WithinErrors:
+	case api.WithinErrors:
 		return fmt.Sprintf("the error bounds of the durations are too large to prove a difference between the %d and "+
 			"%s.", n, number(m, "start-up"))
 	}
@@ -72,9 +72,9 @@ func unprovenText(first, second *workload.Durations, d workload.Difference) stri
 }
 
 // revisionsText compares the revisions "from" and "to".
-func revisionsText(from, to workload.Revision, d workload.Difference) string {
+func revisionsText(from, to api.WorkloadRevision, d api.WorkloadDifference) string {
 	first, second := shortRevision(from), shortRevision(to)
-	if d.Verdict != workload.MoreThanNoise {
+	if d.Verdict != api.MoreThanNoise {
 		return fmt.Sprintf("Revisions %s and %s: ", first, second) + unprovenText(from.Durations, to.Durations, d)
 	}
 	direction := "longer"
@@ -91,27 +91,27 @@ func revisionsText(from, to workload.Revision, d workload.Difference) string {
 	return text
 }
 
-func shortRevision(r workload.Revision) string {
+func shortRevision(r api.WorkloadRevision) string {
 	if r.Number > 0 {
 		return fmt.Sprint(r.Number)
 	}
 	return terminal.Clean(r.Name)
 }
 
-func startUpsOf(d *workload.Durations) int {
+func startUpsOf(d *api.WorkloadDurations) int {
 	if d == nil {
 		return 0
 	}
 	return d.StartUps
 }
 
-func pulledText(r workload.Revision) string {
+func pulledText(r api.WorkloadRevision) string {
 	return fmt.Sprintf("%d of %s", r.Pulled, number(r.PulledOf, "start-up"))
 }
 
 // imagesText returns the sizes of the images of two revisions. The text is empty if a size is unknown, if the sizes are
 // equal, or if the sizes do not include the same containers.
-func imagesText(from, to workload.Revision) string {
+func imagesText(from, to api.WorkloadRevision) string {
 	if from.ImageBytes <= 0 || to.ImageBytes <= 0 || from.ImageBytes == to.ImageBytes ||
 		!slices.Equal(from.Containers, to.Containers) {
 		return ""
@@ -131,7 +131,7 @@ func evidenceText(n, m int) string {
 // partsText returns the end of a sentence: the phases that explain a difference. If the data proves no phase, the text
 // contains the phases whose means differ most, and states that they are not proven. The argument "images" is a text
 // that partsText inserts after the first phase that depends on the size of the images.
-func partsText(d workload.Difference, images string) string {
+func partsText(d api.WorkloadDifference, images string) string {
 	parts, begin, end := d.Parts, ": ", ""
 	if len(parts) == 0 {
 		const unproven = ", but the data does not prove in which phase"

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // Workload draws the summary of a workload's start-ups: their number and durations, the mean by cause as one stacked
 // bar, and the differences between groups of start-ups. The argument "name" must be clean. The summary can come from
 // untrusted records.
-func Workload(name string, s workload.Summary, page terminal.Page) string {
+func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	var out strings.Builder
 	paragraph := func(style terminal.Style, text string) {
 		for line := range strings.SplitSeq(terminal.Wrap(text, page.Columns), "\n") {
@@ -29,16 +28,16 @@ func Workload(name string, s workload.Summary, page terminal.Page) string {
 		writeCauses(&out, s, page)
 		writeGroups(&out, s, page)
 	}
-	if statements := statements(s); len(statements) > 0 {
+	if differences := Differences(s); len(differences) > 0 {
 		out.WriteString("\nDIFFERENCES\n")
-		for _, statement := range statements {
-			paragraph("", statement)
+		for _, difference := range differences {
+			paragraph("", difference)
 		}
 	}
 	return out.String()
 }
 
-func durationsText(d *workload.Durations) string {
+func durationsText(d *api.WorkloadDurations) string {
 	if d == nil {
 		return "no completed start-up with a known duration"
 	}
@@ -47,7 +46,7 @@ func durationsText(d *workload.Durations) string {
 }
 
 // notMeasured returns the numbers of start-ups that the durations do not include.
-func notMeasured(c workload.Counts) string {
+func notMeasured(c api.WorkloadCounts) string {
 	var parts []string
 	for _, count := range []struct {
 		n    int
@@ -68,7 +67,7 @@ func notMeasured(c workload.Counts) string {
 const fills = "█▓▒░▚=/+:xo*#%~^-."
 
 // writeCauses draws the mean by cause: one stacked bar, and a table that explains the bar.
-func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
+func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	total := s.Durations.Mean.Duration()
 	axis := axis{total: total, cells: max(page.Columns, minBar)}
 	layout := terminal.Table{Columns: []terminal.Column{{}, {Shorten: terminal.Clip}, {Right: true}, {Right: true},
@@ -96,12 +95,12 @@ func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
 }
 
 // writeGroups writes the durations of the groups that the statements compare.
-func writeGroups(out *strings.Builder, s workload.Summary, page terminal.Page) {
+func writeGroups(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
 		{Right: true}, {Right: true}, {Right: true}, {Right: true}}}
 	layout.Add("START-UPS", "COUNT", "MEAN", "P50", "P90", "SLOWEST", "ACCURACY")
 	layout.StyleRow(0, terminal.Dim)
-	add := func(name string, d *workload.Durations) {
+	add := func(name string, d *api.WorkloadDurations) {
 		if d == nil {
 			layout.Add(name, "0", "-", "-", "-", "-", "-")
 			return
@@ -133,27 +132,27 @@ func writeGroups(out *strings.Builder, s workload.Summary, page terminal.Page) {
 const maxSlowNodes = 5
 
 // slowNodes returns the nodes on which start-ups provably take longer than on the other nodes.
-func slowNodes(nodes []workload.Node) []workload.Node {
-	var slow []workload.Node
+func slowNodes(nodes []api.WorkloadNode) []api.WorkloadNode {
+	var slow []api.WorkloadNode
 	for _, node := range nodes {
-		if d := node.Difference; d.Verdict == workload.MoreThanNoise && d.Seconds > 0 && len(slow) < maxSlowNodes {
+		if d := node.Difference; d.Verdict == api.MoreThanNoise && d.Seconds > 0 && len(slow) < maxSlowNodes {
 			slow = append(slow, node)
 		}
 	}
 	return slow
 }
 
-func revisionOf(s workload.Summary, name string) workload.Revision {
+func revisionOf(s api.WorkloadSummary, name string) api.WorkloadRevision {
 	for _, revision := range s.Revisions {
 		if revision.Name == name {
 			return revision
 		}
 	}
-	return workload.Revision{Name: name}
+	return api.WorkloadRevision{Name: name}
 }
 
 // RevisionText returns the name of a revision, with its number if the number is known.
-func RevisionText(r workload.Revision) string {
+func RevisionText(r api.WorkloadRevision) string {
 	name := terminal.Clean(r.Name)
 	if r.Number > 0 {
 		return fmt.Sprintf("%d (%s)", r.Number, name)

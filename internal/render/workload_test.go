@@ -9,7 +9,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -19,13 +18,13 @@ func secs(s float64) api.Seconds {
 }
 
 // durations returns the durations of a group with the given mean.
-func durations(n int, mean float64) *workload.Durations {
-	return &workload.Durations{StartUps: n, Mean: secs(mean), MeanError: secs(0.5), P50: secs(mean - 1),
+func durations(n int, mean float64) *api.WorkloadDurations {
+	return &api.WorkloadDurations{StartUps: n, Mean: secs(mean), MeanError: secs(0.5), P50: secs(mean - 1),
 		P50Error: secs(0.9), P90: secs(mean + 2), P90Error: secs(0.9), Slowest: secs(mean + 4), SlowestError: secs(0.9)}
 }
 
-func difference(verdict workload.Verdict, seconds float64, parts ...workload.Part) workload.Difference {
-	d := workload.Difference{Verdict: verdict, Seconds: secs(seconds), Parts: parts, Other: secs(seconds)}
+func difference(verdict api.WorkloadVerdict, seconds float64, parts ...api.WorkloadPart) api.WorkloadDifference {
+	d := api.WorkloadDifference{Verdict: verdict, Seconds: secs(seconds), Parts: parts, Other: secs(seconds)}
 	for _, part := range parts {
 		d.Other -= part.Seconds
 	}
@@ -33,36 +32,36 @@ func difference(verdict workload.Verdict, seconds float64, parts ...workload.Par
 }
 
 // shopSummary is a workload with a slow node, two revisions, and pods that had to pull the image.
-func shopSummary() workload.Summary {
-	pull := workload.Part{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(6.1)}
-	ready := workload.Part{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Seconds: secs(2)}
-	network := workload.Part{Phase: timeline.PhaseNetwork, Cause: timeline.CauseNetwork, Seconds: secs(5)}
-	images := difference(workload.MoreThanNoise, 38,
-		workload.Part{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(38.1)})
-	return workload.Summary{
-		StartUps:  workload.Counts{Measured: 24, InProgress: 2, GivenUp: 1, Failed: 3, Deleted: 1, Unknown: 1},
+func shopSummary() api.WorkloadSummary {
+	pull := api.WorkloadPart{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(6.1)}
+	ready := api.WorkloadPart{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Seconds: secs(2)}
+	network := api.WorkloadPart{Phase: timeline.PhaseNetwork, Cause: timeline.CauseNetwork, Seconds: secs(5)}
+	images := difference(api.MoreThanNoise, 38,
+		api.WorkloadPart{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(38.1)})
+	return api.WorkloadSummary{
+		StartUps:  api.WorkloadCounts{Measured: 24, InProgress: 2, GivenUp: 1, Failed: 3, Deleted: 1, Unknown: 1},
 		Durations: durations(24, 18.5),
-		Causes: []workload.CauseMean{
+		Causes: []api.WorkloadCause{
 			{Cause: timeline.CauseRegistry, Mean: secs(10), Error: secs(0.1)},
 			{Cause: timeline.CauseApp, Mean: secs(6), Error: secs(0.1)},
 			{Cause: timeline.CauseUnknown, Mean: secs(1.5), Error: secs(0.9)},
 			{Cause: timeline.CauseKubelet, Mean: secs(0.6)}, {Cause: timeline.CauseRuntime, Mean: secs(0.4)},
 		},
-		Images: workload.Images{Present: durations(18, 9), Pulled: durations(6, 47), Difference: &images},
-		Nodes: []workload.Node{
+		Images: api.WorkloadImages{Present: durations(18, 9), Pulled: durations(6, 47), Difference: &images},
+		Nodes: []api.WorkloadNode{
 			{Name: "worker-2", Durations: *durations(6, 23), Others: *durations(18, 17),
-				Difference: difference(workload.MoreThanNoise, 6, network)},
+				Difference: difference(api.MoreThanNoise, 6, network)},
 			{Name: "worker-1", Durations: *durations(6, 14), Others: *durations(18, 20),
-				Difference: difference(workload.MoreThanNoise, -6)},
+				Difference: difference(api.MoreThanNoise, -6)},
 		},
-		Revisions: []workload.Revision{
+		Revisions: []api.WorkloadRevision{
 			{Name: "7d4b9", Number: 42, Durations: durations(12, 22.6), Pulled: 5, PulledOf: 12, ImageBytes: 742 << 20,
 				Containers: []string{"app"}},
 			{Name: "6f6c9", Number: 41, Durations: durations(12, 14.4), Pulled: 1, PulledOf: 12, ImageBytes: 310 << 20,
 				Containers: []string{"app"}},
 		},
-		Comparison: &workload.Comparison{From: "6f6c9", To: "7d4b9",
-			Difference: difference(workload.MoreThanNoise, 8.2, pull, ready)},
+		Comparison: &api.WorkloadComparison{From: "6f6c9", To: "7d4b9",
+			Difference: difference(api.MoreThanNoise, 8.2, pull, ready)},
 	}
 }
 
@@ -80,7 +79,7 @@ func TestEveryCauseHasItsPattern(t *testing.T) {
 	}
 	summary.Causes, summary.Durations.Mean = nil, secs(float64(len(causes)))
 	for _, cause := range slices.Sorted(maps.Keys(causes)) {
-		summary.Causes = append(summary.Causes, workload.CauseMean{Cause: cause, Mean: secs(1)})
+		summary.Causes = append(summary.Causes, api.WorkloadCause{Cause: cause, Mean: secs(1)})
 	}
 	_, text, _ := strings.Cut(Workload("deployment shop/web", summary, page110), "\n\n")
 	bar, _, _ := strings.Cut(text, "\n")
@@ -109,11 +108,11 @@ func TestWorkloadFitsWidth(t *testing.T) {
 // TestDifferencesWithoutSupport requires that the text states no difference that the data does not support. The text
 // must still show the groups, and say why.
 func TestDifferencesWithoutSupport(t *testing.T) {
-	for verdict, want := range map[workload.Verdict]string{
-		workload.WithinNoise: "the difference is within the noise of %s.",
-		workload.WithinErrors: "the error bounds of the durations are too large to prove a difference between the " +
+	for verdict, want := range map[api.WorkloadVerdict]string{
+		api.WithinNoise: "the difference is within the noise of %s.",
+		api.WithinErrors: "the error bounds of the durations are too large to prove a difference between the " +
 			"%s.",
-		workload.TooFew: "%s are too few to prove a difference (%s on average). At least 4 and 4, or 3 and 5 " +
+		api.TooFew: "%s are too few to prove a difference (%s on average). At least 4 and 4, or 3 and 5 " +
 			"start-ups are necessary.",
 	} {
 		summary := shopSummary()
@@ -148,13 +147,13 @@ func TestDifferencesWithoutSupport(t *testing.T) {
 // TestUnprovenPhases requires that the text names phases that the data does not prove, and says so.
 func TestUnprovenPhases(t *testing.T) {
 	summary := shopSummary()
-	summary.Comparison.Difference = difference(workload.MoreThanNoise, -8.2)
+	summary.Comparison.Difference = difference(api.MoreThanNoise, -8.2)
 	text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
 	want := "revision 42 takes 8.2 s less than 41, but the data does not prove in which phase. This is"
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
-	summary.Comparison.Difference.Unproven = []workload.Part{
+	summary.Comparison.Difference.Unproven = []api.WorkloadPart{
 		{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(-6.1), P: 0.06},
 		{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Seconds: secs(-2), P: 0.06}}
 	text = strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
@@ -166,7 +165,7 @@ func TestUnprovenPhases(t *testing.T) {
 }
 
 func TestWorkloadWithoutDurations(t *testing.T) {
-	text := Workload("job shop/load", workload.Summary{StartUps: workload.Counts{InProgress: 2}}, page110)
+	text := Workload("job shop/load", api.WorkloadSummary{StartUps: api.WorkloadCounts{InProgress: 2}}, page110)
 	if text != "job shop/load: no completed start-up with a known duration\nnot included: 2 in progress\n" {
 		t.Errorf("%q", text)
 	}

@@ -79,6 +79,7 @@ const indexText = `podlapse agent
 /api/v1/node/startup            start-up of the node itself; requires --node-startup
 /api/v1/pods                    start-ups; /api/v1/openapi.json describes the filters
 /api/v1/pods/NAMESPACE/NAME     start-up of one pod; append /trace to get a Chrome trace
+/api/v1/workloads/NS/KIND/NAME  start-ups of one workload on this node, and what would help
 /api/v1/pulls                   image pulls in progress, and recent image pulls
 /api/v1/registries              pull totals of each registry
 /api/v1/totals                  totals of the start-ups in a time window

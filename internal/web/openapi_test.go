@@ -133,9 +133,8 @@ func TestOpenAPIListsEveryParameter(t *testing.T) {
 			}
 		}
 		slices.Sort(named)
-		response := (&fake{}).ask(t, http.MethodGet,
-			strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
-				"?no-such-parameter=1")
+		response := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b", "{kind}", "c",
+			"{owner}", "d").Replace(path)+"?no-such-parameter=1")
 		if response.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
 			continue // handlers of documents ignore parameters
 		}
@@ -225,7 +224,8 @@ func TestResponsesMatchOpenAPI(t *testing.T) {
 			return record, true
 		},
 	}
-	names := strings.NewReplacer("{namespace}", pulling.Namespace, "{name}", pulling.Name)
+	names := strings.NewReplacer("{namespace}", pulling.Namespace, "{name}", pulling.Name, "{kind}", pulling.Owner.Kind,
+		"{owner}", pulling.Owner.Name)
 	statuses := map[string]map[int]bool{}
 	unreadable := &fake{nodeStartUp: func() (record api.NodeStartUpRecord, ok bool) { return record, false }}
 	for _, path := range slices.Sorted(maps.Keys(readOpenAPI(t).Paths)) {
@@ -273,8 +273,9 @@ func TestOpenAPIRefusesInvalidResponses(t *testing.T) {
 			`"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,
 		"Trace": `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms",` +
 			`"otherData":{}}`,
-		"Problem": `{"error":"x"}`,
-		"PodKey":  `{"id":"x"}`,
+		"Problem":  `{"error":"x"}`,
+		"PodKey":   `{"id":"x"}`,
+		"Workload": `{"node":"x","namespace":"x","owner":{"kind":"x","name":"x"},"summary":{},"differences":[],"what_if":[]}`,
 	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		if err != nil {

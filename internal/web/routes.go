@@ -52,6 +52,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.Handle("/api/v1/pods", expensive(a.list))
 	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get))
 	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace))
+	mux.Handle("/api/v1/workloads/{namespace}/{kind}/{owner}", expensive(a.workload))
 	mux.Handle("/api/v1/pulls", expensive(a.pulls))
 	mux.Handle("/api/v1/registries", expensive(a.registries))
 	mux.Handle("/api/v1/totals", expensive(a.totals))

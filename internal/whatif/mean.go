@@ -9,27 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Mean is the predicted effect of one change on the start-ups of a workload. All durations are means over the start-ups
-// that have a prediction for this change. Each interval contains the mean of the true values.
-type Mean struct {
-	Change     api.WhatIf `json:"change"`
-	Container  string     `json:"container,omitempty"` // absent if the change concerns the whole pod
-	Text       string     `json:"text"`                // the most common text of the predictions
-	Assumption string     `json:"assumption"`
-	StartUps   int        `json:"start_ups"` // number of start-ups with a prediction for this change
-	Of         int        `json:"of"`        // number of completed start-ups of the workload
-	// Total is the mean duration of the start-ups with a prediction, without the change.
-	Total      api.Seconds `json:"total_seconds"`
-	TotalLeast api.Seconds `json:"total_least_seconds"`
-	TotalMost  api.Seconds `json:"total_most_seconds"`
-	Gain       api.Seconds `json:"gain_seconds,omitempty"` // absent if chance decides whether the change saves time
-	GainLeast  api.Seconds `json:"gain_least_seconds"`
-	GainMost   api.Seconds `json:"gain_most_seconds"`
-}
-
 // Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
 // most time in all start-ups together comes first. The order and the repetition of records do not change the result.
-func Means(records []api.Record) []Mean {
+func Means(records []api.Record) []api.WhatIfMean {
 	type key struct {
 		change    api.WhatIf
 		container string
@@ -49,14 +31,17 @@ func Means(records []api.Record) []Mean {
 			found[k].add(record, p)
 		}
 	}
-	means := make([]Mean, 0, len(found))
+	means := make([]api.WhatIfMean, 0, len(found))
 	for k, t := range found {
 		m := t.mean()
 		m.Change, m.Container, m.Of = k.change, k.container, completed
+		m.Effect = meanText(m)
 		means = append(means, m)
 	}
-	slices.SortFunc(means, func(a, b Mean) int {
-		saved := func(m Mean) float64 { return (m.GainLeast + m.GainMost).Duration().Seconds() * float64(m.StartUps) }
+	slices.SortFunc(means, func(a, b api.WhatIfMean) int {
+		saved := func(m api.WhatIfMean) float64 {
+			return (m.GainLeast + m.GainMost).Duration().Seconds() * float64(m.StartUps)
+		}
 		return cmp.Or(cmp.Compare(saved(b), saved(a)), cmp.Compare(a.Change, b.Change),
 			cmp.Compare(a.Container, b.Container))
 	})
@@ -101,7 +86,7 @@ func (t *total) add(record *api.Record, p api.WhatIfRecord) {
 }
 
 // The method "mean" returns the mean, rounded to microseconds.
-func (t *total) mean() Mean {
+func (t *total) mean() api.WhatIfMean {
 	of := func(sum float64) api.Seconds {
 		return api.Seconds(time.Duration(sum / float64(t.n) * float64(time.Second)).Round(time.Microsecond))
 	}
@@ -112,6 +97,6 @@ func (t *total) mean() Mean {
 			common = text
 		}
 	}
-	return Mean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total), TotalLeast: of(t.low),
+	return api.WhatIfMean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total), TotalLeast: of(t.low),
 		TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
 }

@@ -33,11 +33,13 @@ func Predict(record api.Record) []api.WhatIfRecord {
 			continue
 		}
 		total := s.totalAfter(gain)
-		predictions = append(predictions, api.WhatIfRecord{
+		p := api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
 			Gain: api.Seconds(c.estimate(gain)), GainLeast: api.Seconds(gain.low), GainMost: api.Seconds(gain.high),
-		})
+		}
+		p.Effect = effectText(p, record.Total)
+		predictions = append(predictions, p)
 	}
 	slices.SortStableFunc(predictions, func(a, b api.WhatIfRecord) int {
 		return cmp.Compare(b.GainLeast+b.GainMost, a.GainLeast+a.GainMost)

@@ -21,53 +21,9 @@ const (
 	maxUnproven = 3
 )
 
-// Verdict tells whether the data supports a difference.
-type Verdict string
-
-// Values of Verdict. Only MoreThanNoise supports a statement about a difference.
-const (
-	MoreThanNoise Verdict = "more_than_noise" // more than noise, and more than the error bounds of the durations
-	WithinNoise   Verdict = "within_noise"
-	WithinErrors  Verdict = "within_errors" // more than noise, but the error bounds of the durations can explain it
-	TooFew        Verdict = "too_few"       // no durations of so few start-ups can prove a difference
-)
-
-// Difference is the difference between two groups of start-ups, with its parts. If Verdict is not MoreThanNoise, the
-// data supports neither the sign nor the size of the difference.
-type Difference struct {
-	Verdict Verdict `json:"verdict"`
-	// Seconds is the mean of the second group minus the mean of the first group. Error is the error bound of
-	// Seconds.
-	Seconds api.Seconds `json:"seconds"`
-	Error   api.Seconds `json:"error_seconds"`
-	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
-	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
-	// reverse the difference. P and PWithErrors are 0 if one side has fewer than MinStartUps start-ups.
-	P           float64 `json:"p,omitempty"`
-	PWithErrors float64 `json:"p_with_errors,omitempty"`
-	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
-	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts plus the value of Other equal
-	// the value of Seconds.
-	Parts []Part      `json:"parts"`
-	Other api.Seconds `json:"other_seconds"`
-	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove these
-	// phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
-	Unproven []Part `json:"unproven_parts,omitempty"`
-}
-
-// Part is the contribution of one phase to a difference.
-type Part struct {
-	Phase   timeline.Phase `json:"phase"`
-	Cause   timeline.Cause `json:"cause"`
-	Seconds api.Seconds    `json:"seconds"`
-	Error   api.Seconds    `json:"error_seconds"`
-	// P is the result of the rank test for the least favorable durations, corrected for the number of phases.
-	P float64 `json:"p"`
-}
-
 // compare compares two groups. The argument "comparisons" is the number of comparisons that belong to the same
 // question, for example one for each node.
-func compare(first, second []*sample, comparisons int) Difference {
+func compare(first, second []*sample, comparisons int) api.WorkloadDifference {
 	totals := func(samples []*sample) []interval {
 		list := make([]interval, 0, len(samples))
 		for _, s := range samples {
@@ -76,11 +32,11 @@ func compare(first, second []*sample, comparisons int) Difference {
 		return list
 	}
 	t := test(totals(first), totals(second), comparisons)
-	d := Difference{
+	d := api.WorkloadDifference{
 		Verdict: t.verdict, Seconds: api.Seconds(t.difference), Error: api.Seconds(t.err), P: t.p,
-		PWithErrors: t.pWithErrors, Parts: []Part{}, Other: api.Seconds(t.difference),
+		PWithErrors: t.pWithErrors, Parts: []api.WorkloadPart{}, Other: api.Seconds(t.difference),
 	}
-	if d.Verdict == MoreThanNoise {
+	if d.Verdict == api.MoreThanNoise {
 		d.Parts, d.Unproven = partsOf(first, second, t.difference)
 	}
 	for _, part := range d.Parts {
@@ -91,7 +47,7 @@ func compare(first, second []*sample, comparisons int) Difference {
 
 // tested is the result of a comparison of two groups of durations.
 type tested struct {
-	verdict         Verdict
+	verdict         api.WorkloadVerdict
 	difference, err time.Duration
 	p, pWithErrors  float64
 }
@@ -106,7 +62,7 @@ func test(first, second []interval, comparisons int) tested {
 	difference := mean(each(second, estimate)) - mean(each(first, estimate))
 	least := mean(each(second, low)) - mean(each(first, high))
 	most := mean(each(second, high)) - mean(each(first, low))
-	t := tested{verdict: TooFew, difference: difference, err: max(difference-least, most-difference)}
+	t := tested{verdict: api.TooFew, difference: difference, err: max(difference-least, most-difference)}
 	if len(first) < MinStartUps || len(second) < MinStartUps {
 		return t
 	}
@@ -124,11 +80,11 @@ func test(first, second []interval, comparisons int) tested {
 	switch {
 	case corrected(leastP(len(first), len(second))) >= noise:
 	case t.p >= noise || sign == 0 || shift != sign:
-		t.verdict = WithinNoise
+		t.verdict = api.WithinNoise
 	case t.pWithErrors >= noise || sign > 0 && least <= 0 || sign < 0 && most >= 0:
-		t.verdict = WithinErrors
+		t.verdict = api.WithinErrors
 	default:
-		t.verdict = MoreThanNoise
+		t.verdict = api.MoreThanNoise
 	}
 	return t
 }
@@ -145,9 +101,9 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 // partsOf returns the phases whose means differ most as the result "unproven". Unattributed time is never a part. The
 // candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
 // test for the number of candidates (Holm's method).
-func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []Part) {
+func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)
-	slices.SortFunc(parts, func(a, b Part) int {
+	slices.SortFunc(parts, func(a, b api.WorkloadPart) int {
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
 	})
 	supported := 0
@@ -160,13 +116,13 @@ func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []Pa
 			supported = i + 1
 		}
 	}
-	bySize := func(a, b Part) int {
+	bySize := func(a, b api.WorkloadPart) int {
 		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)),
 			cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
 	}
 	if supported == 0 {
 		slices.SortFunc(parts, bySize)
-		return []Part{}, parts[:min(len(parts), maxUnproven)]
+		return []api.WorkloadPart{}, parts[:min(len(parts), maxUnproven)]
 	}
 	parts = parts[:supported]
 	slices.SortFunc(parts, bySize)
@@ -175,7 +131,7 @@ func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []Pa
 
 // candidatesOf returns the phases that make up at least minPart of the difference, with uncorrected results of the rank
 // test.
-func candidatesOf(first, second []*sample, whole time.Duration) []Part {
+func candidatesOf(first, second []*sample, whole time.Duration) []api.WorkloadPart {
 	before, after := meansByWork(first), meansByWork(second)
 	var keys []work
 	for key := range before {
@@ -186,7 +142,7 @@ func candidatesOf(first, second []*sample, whole time.Duration) []Part {
 			keys = append(keys, key)
 		}
 	}
-	candidates := []Part{}
+	candidates := []api.WorkloadPart{}
 	for _, key := range keys {
 		difference := after[key] - before[key]
 		if key.phase == timeline.PhaseUnattributed ||
@@ -195,10 +151,11 @@ func candidatesOf(first, second []*sample, whole time.Duration) []Part {
 		}
 		t := test(intervalsOf(first, key), intervalsOf(second, key), 1)
 		p := max(t.p, t.pWithErrors)
-		if t.verdict != MoreThanNoise || cmp.Compare(t.difference, 0) != cmp.Compare(difference, 0) {
+		if t.verdict != api.MoreThanNoise || cmp.Compare(t.difference, 0) != cmp.Compare(difference, 0) {
 			p = 1
 		}
-		candidates = append(candidates, Part{key.phase, key.cause, api.Seconds(difference), api.Seconds(t.err), p})
+		candidates = append(candidates, api.WorkloadPart{Phase: key.phase, Cause: key.cause,
+			Seconds: api.Seconds(difference), Error: api.Seconds(t.err), P: p})
 	}
 	return candidates
 }

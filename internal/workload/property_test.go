@@ -51,7 +51,7 @@ func randomRecords(random *rand.Rand) []api.Record {
 	return records
 }
 
-func checkSums(t *testing.T, s Summary) {
+func checkSums(t *testing.T, s api.WorkloadSummary) {
 	t.Helper()
 	causes, phases := api.Seconds(0), api.Seconds(0)
 	for _, cause := range s.Causes {
@@ -63,7 +63,7 @@ func checkSums(t *testing.T, s Summary) {
 	if s.Durations != nil && (causes != s.Durations.Mean || phases != s.Durations.Mean) {
 		t.Fatalf("mean %s, but the causes add up to %s, and the phases to %s", s.Durations.Mean, causes, phases)
 	}
-	differences := []Difference{}
+	differences := []api.WorkloadDifference{}
 	if s.Comparison != nil {
 		differences = append(differences, s.Comparison.Difference)
 	}
@@ -78,7 +78,7 @@ func checkSums(t *testing.T, s Summary) {
 		for _, part := range d.Parts {
 			sum += part.Seconds
 		}
-		if sum != d.Seconds || d.Verdict != MoreThanNoise && len(d.Parts) > 0 {
+		if sum != d.Seconds || d.Verdict != api.MoreThanNoise && len(d.Parts) > 0 {
 			t.Fatalf("the parts add up to %s: %+v", sum, d)
 		}
 	}
@@ -98,7 +98,7 @@ func TestNoiseIsRarelyADifference(t *testing.T) {
 				lists[g] = append(lists[g], interval{d, d, d})
 			}
 		}
-		if test(lists[0], lists[1], 1).verdict == MoreThanNoise {
+		if test(lists[0], lists[1], 1).verdict == api.MoreThanNoise {
 			wrong++
 		}
 	}
@@ -122,7 +122,7 @@ func TestStatementsHoldForAllAllowedDurations(t *testing.T) {
 			}
 		}
 		got := test(lists[0], lists[1], 1)
-		if got.verdict != MoreThanNoise {
+		if got.verdict != api.MoreThanNoise {
 			continue
 		}
 		claims++

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 func values(list ...int) []time.Duration {
@@ -126,10 +128,11 @@ func TestTooFew(t *testing.T) {
 	}
 	for _, c := range []struct {
 		a, b, comparisons int
-		want              Verdict
+		want              api.WorkloadVerdict
 	}{
-		{2, 50, 1, TooFew}, {3, 3, 1, TooFew}, {3, 4, 1, TooFew}, {4, 3, 1, TooFew}, {3, 5, 1, MoreThanNoise},
-		{4, 4, 1, MoreThanNoise}, {4, 4, 2, TooFew}, {4, 5, 2, MoreThanNoise}, {3, 60, 20, MoreThanNoise},
+		{2, 50, 1, api.TooFew}, {3, 3, 1, api.TooFew}, {3, 4, 1, api.TooFew}, {4, 3, 1, api.TooFew},
+		{3, 5, 1, api.MoreThanNoise}, {4, 4, 1, api.MoreThanNoise}, {4, 4, 2, api.TooFew},
+		{4, 5, 2, api.MoreThanNoise}, {3, 60, 20, api.MoreThanNoise},
 	} {
 		got := test(group(c.a, 8*time.Second), group(c.b, 80*time.Second), c.comparisons)
 		if got.verdict != c.want || got.p == 0 && c.a >= MinStartUps {

@@ -10,42 +10,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Revision contains the start-ups of one revision of the workload.
-type Revision struct {
-	// Name is the revision of the records: the pod-template-hash or the controller-revision-hash.
-	Name   string `json:"revision"`
-	Number int64  `json:"number,omitempty"` // number in the history of the workload; 0 if unknown
-	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
-	LatestAt  api.Instant `json:"latest_at"`
-	Durations *Durations  `json:"durations,omitempty"` // nil if there are no measured start-ups
-	// Pulled is the number of measured start-ups in which the pod had to pull an image. PulledOf is the number of
-	// measured start-ups with evidence about their images.
-	Pulled   int `json:"pulled"`
-	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, or if it
-	// differs by more than 1 % between pods.
-	ImageBytes int64 `json:"image_bytes,omitempty"`
-	// Containers contains the names of the containers that ImageBytes includes.
-	Containers []string `json:"-"`
-}
-
-// Comparison compares two revisions.
-type Comparison struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Difference compares the revision in the field To with the revision in the field From.
-	Difference Difference `json:"difference"`
+// HasVersions reports whether the revisions of a workload of this kind are versions of its pod template.
+func HasVersions(kind string) bool {
+	return kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet"
 }
 
 // revisionsOf returns the revisions of a workload, the latest first. The function ignores records without a revision.
-func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64) []Revision {
-	known := map[string]*Revision{}
+func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64) []api.WorkloadRevision {
+	known := map[string]*api.WorkloadRevision{}
 	for _, record := range all {
 		if record.Revision == "" {
 			continue
 		}
 		if known[record.Revision] == nil {
-			known[record.Revision] = &Revision{Name: record.Revision, Number: numbers[record.Revision]}
+			known[record.Revision] = &api.WorkloadRevision{Name: record.Revision, Number: numbers[record.Revision]}
 		}
 		known[record.Revision].LatestAt = record.CreatedAt // the records are ordered by creation
 	}
@@ -53,7 +31,7 @@ func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64)
 	for _, s := range samples {
 		groups[s.record.Revision] = append(groups[s.record.Revision], s)
 	}
-	revisions := make([]Revision, 0, len(known))
+	revisions := make([]api.WorkloadRevision, 0, len(known))
 	for name, r := range known {
 		of := groups[name]
 		if len(of) > 0 {
@@ -70,7 +48,7 @@ func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64)
 		r.ImageBytes, r.Containers = imageSize(of)
 		revisions = append(revisions, *r)
 	}
-	slices.SortFunc(revisions, func(a, b Revision) int {
+	slices.SortFunc(revisions, func(a, b api.WorkloadRevision) int {
 		return cmp.Or(cmp.Compare(b.Number, a.Number), b.LatestAt.Compare(a.LatestAt.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return revisions
@@ -82,7 +60,7 @@ func ofRevision(samples []*sample, name string) []*sample {
 
 // compareRevisions compares the two chosen revisions. If no revisions are chosen, the function compares the latest two
 // revisions, or returns nil if there are fewer than two revisions.
-func compareRevisions(revisions []Revision, samples []*sample, chosen []string) *Comparison {
+func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chosen []string) *api.WorkloadComparison {
 	if len(chosen) != 2 {
 		if len(revisions) < 2 {
 			return nil
@@ -90,7 +68,7 @@ func compareRevisions(revisions []Revision, samples []*sample, chosen []string) 
 		chosen = []string{revisions[1].Name, revisions[0].Name}
 	}
 	from, to := chosen[0], chosen[1]
-	return &Comparison{From: from, To: to,
+	return &api.WorkloadComparison{From: from, To: to,
 		Difference: compare(ofRevision(samples, from), ofRevision(samples, to), 1)}
 }
 

@@ -3,32 +3,12 @@ package workload
 import (
 	"cmp"
 	"slices"
+
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
-
-// Images splits the measured start-ups by whether the pod had to pull an image.
-type Images struct {
-	Present *Durations `json:"present,omitempty"` // start-ups on nodes that had all images; nil without such start-ups
-	Pulled  *Durations `json:"pulled,omitempty"`  // start-ups that pulled an image; nil without such start-ups
-	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
-	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
-	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there
-	// are several of these revisions, both groups contain the same number of start-ups of each revision. If each
-	// revision has start-ups in only one group, Difference is nil.
-	Difference *Difference `json:"difference,omitempty"`
-}
-
-// Node contains the start-ups of one node.
-type Node struct {
-	Name      string    `json:"node"`
-	Durations Durations `json:"durations"`
-	Others    Durations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes. If the start-ups have several revisions, Durations and Others
-	// contain the same number of start-ups of each revision.
-	Difference Difference `json:"difference"`
-}
 
 // sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
 // that runs only on some nodes would look like slow nodes. If several revisions occur in both groups, sameRevisions
@@ -66,8 +46,8 @@ func latestFirst(samples []*sample) []*sample {
 	})
 }
 
-func splitByImage(samples []*sample, mixed bool) Images {
-	var images Images
+func splitByImage(samples []*sample, mixed bool) api.WorkloadImages {
+	var images api.WorkloadImages
 	groups := map[imageState][]*sample{}
 	for _, s := range latestFirst(samples) {
 		groups[s.image] = append(groups[s.image], s)
@@ -97,7 +77,7 @@ func splitByImage(samples []*sample, mixed bool) Images {
 // revisions that have start-ups both on the node and on other nodes. splitByNode requires at least MinStartUps
 // start-ups on the node, and also on the other nodes together. splitByNode corrects each rank test for the number of
 // nodes with enough start-ups (Bonferroni's method), because one of many nodes can differ by chance.
-func splitByNode(samples []*sample, mixed bool) []Node {
+func splitByNode(samples []*sample, mixed bool) []api.WorkloadNode {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {
 			if s.record.Node == name {
@@ -116,16 +96,16 @@ func splitByNode(samples []*sample, mixed bool) []Node {
 	for _, s := range samples {
 		count[s.record.Node]++
 	}
-	nodes := []Node{}
+	nodes := []api.WorkloadNode{}
 	for name, n := range count {
 		if n < MinStartUps {
 			continue
 		}
 		if here, elsewhere := split(name); len(here) >= MinStartUps && len(elsewhere) >= MinStartUps {
-			nodes = append(nodes, Node{Name: name, Durations: durationsOf(here)})
+			nodes = append(nodes, api.WorkloadNode{Name: name, Durations: durationsOf(here)})
 		}
 	}
-	slices.SortFunc(nodes, func(a, b Node) int {
+	slices.SortFunc(nodes, func(a, b api.WorkloadNode) int {
 		return cmp.Or(cmp.Compare(b.Durations.Mean, a.Durations.Mean), cmp.Compare(a.Name, b.Name))
 	})
 	comparisons := len(nodes)

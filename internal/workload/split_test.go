@@ -19,11 +19,11 @@ func TestNodes(t *testing.T) {
 	}
 	groups = append(groups, several(2, invented{name: "e", node: "e", ready: 60}))
 	nodes := Summarize(join(groups...), Options{}).Nodes
-	if len(nodes) != 4 || nodes[0].Name != "c" || nodes[0].Difference.Verdict != MoreThanNoise {
+	if len(nodes) != 4 || nodes[0].Name != "c" || nodes[0].Difference.Verdict != api.MoreThanNoise {
 		t.Fatalf("%+v", nodes)
 	}
 	for _, node := range nodes[1:] {
-		if d := node.Difference; d.Verdict == MoreThanNoise && d.Seconds > 0 {
+		if d := node.Difference; d.Verdict == api.MoreThanNoise && d.Seconds > 0 {
 			t.Errorf("fast node %s is slower: %+v", node.Name, d)
 		}
 	}
@@ -37,14 +37,14 @@ func TestRevisionIsNoNode(t *testing.T) {
 		outcome: imagepull.OutcomeDownloaded})
 	got := Summarize(join(old, latest), Options{})
 	for _, node := range got.Nodes {
-		if node.Difference.Verdict == MoreThanNoise {
+		if node.Difference.Verdict == api.MoreThanNoise {
 			t.Errorf("node %s: %+v", node.Name, node.Difference)
 		}
 	}
-	if d := got.Images.Difference; d != nil && d.Verdict == MoreThanNoise {
+	if d := got.Images.Difference; d != nil && d.Verdict == api.MoreThanNoise {
 		t.Errorf("images: %+v", d)
 	}
-	if got.Comparison == nil || got.Comparison.Difference.Verdict != MoreThanNoise {
+	if got.Comparison == nil || got.Comparison.Difference.Verdict != api.MoreThanNoise {
 		t.Errorf("comparison: %+v", got.Comparison)
 	}
 }
@@ -73,11 +73,11 @@ func TestShareOfRevisionIsNoNode(t *testing.T) {
 		t.Fatalf("nodes %+v, images %+v", got.Nodes, got.Images)
 	}
 	for _, node := range got.Nodes {
-		if node.Difference.Verdict == MoreThanNoise || node.Durations.StartUps != 8 || node.Others.StartUps != 8 {
+		if node.Difference.Verdict == api.MoreThanNoise || node.Durations.StartUps != 8 || node.Others.StartUps != 8 {
 			t.Errorf("node %s: %+v", node.Name, node)
 		}
 	}
-	if got.Images.Difference.Verdict == MoreThanNoise {
+	if got.Images.Difference.Verdict == api.MoreThanNoise {
 		t.Errorf("images: %+v", got.Images)
 	}
 }

@@ -94,11 +94,12 @@ func TestCountsAndPercentiles(t *testing.T) {
 	partial.Partial = true
 	records = append(records, records[0], partial)
 	got := Summarize(records, Options{})
-	if want := (Counts{10, 1, 1, 1, 1, 1}); got.StartUps != want {
-		t.Errorf("counts %+v, want %+v", got.StartUps, want)
+	counts := api.WorkloadCounts{Measured: 10, InProgress: 1, GivenUp: 1, Failed: 1, Deleted: 1, Unknown: 1}
+	if got.StartUps != counts {
+		t.Errorf("counts %+v, want %+v", got.StartUps, counts)
 	}
 	half := seconds(0.5)
-	want := Durations{StartUps: 10, Mean: seconds(5.5), MeanError: half, P50: seconds(5), P50Error: half,
+	want := api.WorkloadDurations{StartUps: 10, Mean: seconds(5.5), MeanError: half, P50: seconds(5), P50Error: half,
 		P90: seconds(9), P90Error: half, Slowest: seconds(10), SlowestError: half}
 	if got.Durations == nil || *got.Durations != want {
 		t.Errorf("durations %+v, want %+v", got.Durations, want)
@@ -142,8 +143,8 @@ func TestMeanByCause(t *testing.T) {
 		invented{name: "b", pull: 6, unpack: 1, ready: 4, other: 1}.record()}
 	records[1].Phases = records[1].Phases[:3] // 4 s without a phase count as unattributed
 	got := Summarize(records, Options{}).Causes
-	want := []CauseMean{{"registry", seconds(5), 0}, {"unknown", seconds(2), 0}, {"app", seconds(1), 0},
-		{"disk", seconds(1), 0}, {"kubelet", seconds(1), 0}}
+	want := []api.WorkloadCause{{Cause: "registry", Mean: seconds(5)}, {Cause: "unknown", Mean: seconds(2)},
+		{Cause: "app", Mean: seconds(1)}, {Cause: "disk", Mean: seconds(1)}, {Cause: "kubelet", Mean: seconds(1)}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -162,7 +163,7 @@ func TestImageSplit(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	d := got.Difference
-	if d.Verdict != MoreThanNoise || d.Seconds != seconds(20) || len(d.Parts) != 1 ||
+	if d.Verdict != api.MoreThanNoise || d.Seconds != seconds(20) || len(d.Parts) != 1 ||
 		d.Parts[0].Phase != timeline.PhasePull || d.Parts[0].Seconds != seconds(20) || d.Other != 0 {
 		t.Errorf("%+v", d)
 	}
@@ -177,21 +178,21 @@ func TestRevisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		n        int
 		err      float64
-		verdict  Verdict
+		verdict  api.WorkloadVerdict
 		unproven bool // the data proves no phase
 		numbers  map[string]int64
 		compare  []string
 		from, to string
 		sign     float64
 	}{
-		"eight each": {n: 8, err: 0.9, verdict: MoreThanNoise, from: "b", to: "a", sign: 1},
-		"by number": {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1,
+		"eight each": {n: 8, err: 0.9, verdict: api.MoreThanNoise, from: "b", to: "a", sign: 1},
+		"by number": {n: 8, verdict: api.MoreThanNoise, from: "a", to: "b", sign: -1,
 			numbers: map[string]int64{"b": 43, "a": 42}},
-		"as chosen":          {n: 8, verdict: MoreThanNoise, from: "a", to: "b", sign: -1, compare: []string{"a", "b"}},
-		"four each":          {n: 4, verdict: MoreThanNoise, unproven: true, from: "b", to: "a", sign: 1},
-		"three each":         {n: 3, verdict: TooFew, from: "b", to: "a", sign: 1},
-		"two each":           {n: 2, verdict: TooFew, from: "b", to: "a", sign: 1},
-		"large error bounds": {n: 8, err: 4.5, verdict: WithinErrors, from: "b", to: "a", sign: 1},
+		"as chosen":          {n: 8, verdict: api.MoreThanNoise, from: "a", to: "b", sign: -1, compare: []string{"a", "b"}},
+		"four each":          {n: 4, verdict: api.MoreThanNoise, unproven: true, from: "b", to: "a", sign: 1},
+		"three each":         {n: 3, verdict: api.TooFew, from: "b", to: "a", sign: 1},
+		"two each":           {n: 2, verdict: api.TooFew, from: "b", to: "a", sign: 1},
+		"large error bounds": {n: 8, err: 4.5, verdict: api.WithinErrors, from: "b", to: "a", sign: 1},
 	} {
 		before.err, after.err = test.err, test.err
 		got := Summarize(join(several(test.n, before), several(test.n, after)),
@@ -207,7 +208,7 @@ func TestRevisions(t *testing.T) {
 			proven, unproven = unproven, proven
 		}
 		parts := fmt.Sprintf("%s %s", timeline.PhasePull, timeline.PhaseReadinessProbe)
-		if test.verdict != MoreThanNoise {
+		if test.verdict != api.MoreThanNoise {
 			parts = ""
 		}
 		if found := phasesOf(proven); found != parts || len(unproven) > 0 {
@@ -219,7 +220,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-func phasesOf(parts []Part) string {
+func phasesOf(parts []api.WorkloadPart) string {
 	var phases []string
 	for _, part := range parts {
 		phases = append(phases, string(part.Phase))
@@ -250,7 +251,7 @@ func TestUnattributedTimeIsNoDifference(t *testing.T) {
 				t.Errorf("%s: part %+v, but the truth differs only in the readiness", name, part)
 			}
 		}
-		if stated := len(d.Parts) == 1; d.Verdict != MoreThanNoise || stated != (name == "candidates") {
+		if stated := len(d.Parts) == 1; d.Verdict != api.MoreThanNoise || stated != (name == "candidates") {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -290,7 +291,7 @@ func TestHostileRecords(t *testing.T) {
 		{ID: "3", State: timeline.StateReady, Total: 5, TotalError: -1},
 		{ID: "4", State: timeline.StateReady, Total: 5, Phases: []api.PhaseRecord{{Length: -3}}},
 	}
-	if got := Summarize(records, Options{}).StartUps; got != (Counts{Unknown: 4}) {
+	if got := Summarize(records, Options{}).StartUps; got != (api.WorkloadCounts{Unknown: 4}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -22,6 +22,7 @@ type WhatIfRecord struct {
 	Change     WhatIf `json:"change"`
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod
 	Text       string `json:"text"`                // the change in words for people; the wording can change
+	Effect     string `json:"effect"`              // the new duration or the saved time in words, with its interval
 	Assumption string `json:"assumption"`          // the condition of the prediction, for people
 	// TotalLeast and TotalMost are the ends of the interval of the start-up's duration after the change.
 	TotalLeast Seconds `json:"total_least_seconds"`
@@ -33,4 +34,23 @@ type WhatIfRecord struct {
 	// also take longer, for example because a probe happens at another moment.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
+}
+
+// WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
+// start-ups that have a prediction for this change. Each interval contains the mean of the true values.
+type WhatIfMean struct {
+	Change     WhatIf `json:"change"`
+	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod
+	Text       string `json:"text"`                // the most common text of the predictions
+	Effect     string `json:"effect"`              // the mean duration or the mean saved time in words, with its interval
+	Assumption string `json:"assumption"`
+	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
+	Of         int    `json:"of"`        // number of completed start-ups of the workload
+	// Total is the mean duration of the start-ups with a prediction, without the change.
+	Total      Seconds `json:"total_seconds"`
+	TotalLeast Seconds `json:"total_least_seconds"`
+	TotalMost  Seconds `json:"total_most_seconds"`
+	Gain       Seconds `json:"gain_seconds,omitempty"` // absent if chance decides whether the change saves time
+	GainLeast  Seconds `json:"gain_least_seconds"`
+	GainMost   Seconds `json:"gain_most_seconds"`
 }

@@ -131,6 +131,23 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 	}
 }
 
+// Workload returns the summary of a workload's start-ups on the agent's node. The kind is the kind of the pods' owner,
+// for example Deployment. If two revisions are given, the summary compares the second one with the first one. Otherwise,
+// the summary compares the latest two revisions. If the agent knows no start-up of the workload, the agent responds with
+// status 404.
+func (c Client) Workload(ctx context.Context, namespace, kind, name string, revisions ...string) (
+	api.WorkloadRecord, error) {
+	query := url.Values{}
+	if len(revisions) > 0 {
+		query.Set("revision", strings.Join(revisions, ","))
+	}
+	record, err := get[api.WorkloadRecord](ctx, c, query, "workloads", namespace, kind, name)
+	if err == nil && record.Summary.Causes == nil {
+		err = c.notAnAgent("the answer contains no summary")
+	}
+	return record, err
+}
+
 // Pulls returns the image pulls in progress and the latest 500 completed pulls. If namespaces are given, Pulls returns
 // only the pulls of pods in these namespaces.
 func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, error) {

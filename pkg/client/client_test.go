@@ -76,6 +76,29 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+func TestWorkload(t *testing.T) {
+	var asked []string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		if r.URL.RawQuery == "" {
+			fmt.Fprint(w, `{}`) // not an agent
+			return
+		}
+		fmt.Fprint(w, `{"node":"a","summary":{"start_ups":{"measured":3},"causes":[]}}`)
+	})
+	got, err := c.Workload(t.Context(), "shop", "Deployment", "web", "old", "new")
+	if err != nil || got.Summary.StartUps.Measured != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.Workload(t.Context(), "shop", "Deployment", "web"); !errors.Is(err, ErrNotAnAgent) {
+		t.Errorf("an answer without a summary: %v", err)
+	}
+	const path = "/proxy/api/v1/workloads/shop/Deployment/web"
+	if len(asked) != 2 || asked[0] != path+"?revision=old%2Cnew" || asked[1] != path {
+		t.Errorf("requests %q", asked)
+	}
+}
+
 func TestPulls(t *testing.T) {
 	var asked string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,41 @@
+package whatif
+
+import (
+	"fmt"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// effectText describes the new duration, as an estimate and an interval. If the old duration lies in this interval,
+// effectText describes the saved time instead. The interval of the saved time is narrower, because it does not contain
+// the variation of the unchanged steps. If chance decides the gain, there is no estimate.
+func effectText(p api.WhatIfRecord, total api.Seconds) string {
+	within := func(estimate, least, most api.Seconds, what string) string {
+		interval := fmt.Sprintf("%.1f to %s", least.Duration().Seconds(), tenths(most))
+		if p.Gain <= 0 {
+			return interval + " " + what
+		}
+		return fmt.Sprintf("about %s %s (%s)", tenths(estimate), what, interval)
+	}
+	switch {
+	case p.GainLeast <= 0:
+		return "up to " + tenths(p.GainMost) + " earlier"
+	case p.TotalMost >= total:
+		return within(p.Gain, p.GainLeast, p.GainMost, "earlier")
+	}
+	return within(total-p.Gain, p.TotalLeast, p.TotalMost, "instead of "+tenths(total))
+}
+
+// meanText describes the mean effect on the start-ups that have a prediction.
+func meanText(m api.WhatIfMean) string {
+	effect := effectText(api.WhatIfRecord{TotalLeast: m.TotalLeast, TotalMost: m.TotalMost, Gain: m.Gain,
+		GainLeast: m.GainLeast, GainMost: m.GainMost}, m.Total)
+	noun := "start-ups"
+	if m.Of == 1 {
+		noun = "start-up"
+	}
+	return fmt.Sprintf("on average %s in %d of %d %s", effect, m.StartUps, m.Of, noun)
+}
+
+// tenths formats a duration in seconds, to a tenth of a second.
+func tenths(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }

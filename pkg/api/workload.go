@@ -1,0 +1,180 @@
+package api
+
+import "github.com/podlapse/podlapse/pkg/timeline"
+
+// WorkloadRecord is the response about the start-ups of one workload on the agent's node.
+type WorkloadRecord struct {
+	Node      string          `json:"node"` // the summary covers only the pods of this node
+	Namespace string          `json:"namespace"`
+	Owner     OwnerRecord     `json:"owner"`
+	Summary   WorkloadSummary `json:"summary"`
+	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
+	Differences []string `json:"differences"`
+	// WhatIf contains the changes that make the start-ups faster. The change that saves the most time in all start-ups
+	// together comes first.
+	WhatIf []WhatIfMean `json:"what_if"`
+}
+
+// WorkloadSummary describes the start-ups of one workload. Lists are never null. JSON omits values that are unknown.
+type WorkloadSummary struct {
+	StartUps WorkloadCounts `json:"start_ups"`
+	// Durations and Slowest are nil if no completed start-up has a known duration.
+	Durations *WorkloadDurations `json:"durations,omitempty"`
+	Slowest   *WorkloadPod       `json:"slowest,omitempty"`
+	// Causes and Phases each add up to exactly Durations.Mean. Causes and Phases start with the largest mean.
+	Causes []WorkloadCause `json:"causes"`
+	Phases []WorkloadPhase `json:"phases"`
+	Images WorkloadImages  `json:"images"`
+	// Nodes contains the nodes with enough start-ups for a comparison, the slowest first, at most 20.
+	Nodes     []WorkloadNode     `json:"nodes"`
+	Revisions []WorkloadRevision `json:"revisions"` // the latest revision first
+	// Comparison compares two revisions. Comparison is nil if fewer than two revisions are known.
+	Comparison *WorkloadComparison `json:"comparison,omitempty"`
+}
+
+// WorkloadCounts contains the number of start-ups. Durations and comparisons include only the measured start-ups.
+type WorkloadCounts struct {
+	Measured   int `json:"measured"` // completed, with a known duration
+	InProgress int `json:"in_progress"`
+	GivenUp    int `json:"given_up"`
+	Failed     int `json:"failed"`
+	Deleted    int `json:"deleted"`          // deleted before the pod was ready
+	Unknown    int `json:"unknown_duration"` // completed, but the error bound is as large as the duration
+}
+
+// WorkloadDurations describes the durations of measured start-ups. The percentiles use the nearest-rank method: P90 is
+// the shortest duration that at least 90 % of the start-ups did not exceed. Each error bound is the greatest possible
+// distance between the reported value and the true value.
+type WorkloadDurations struct {
+	StartUps     int     `json:"start_ups"`
+	Mean         Seconds `json:"mean_seconds"`
+	MeanError    Seconds `json:"mean_error_seconds"`
+	P50          Seconds `json:"p50_seconds"`
+	P50Error     Seconds `json:"p50_error_seconds"`
+	P90          Seconds `json:"p90_seconds"`
+	P90Error     Seconds `json:"p90_error_seconds"`
+	Slowest      Seconds `json:"slowest_seconds"`
+	SlowestError Seconds `json:"slowest_error_seconds"`
+}
+
+// WorkloadPod identifies a start-up.
+type WorkloadPod struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Node      string `json:"node"`
+}
+
+// WorkloadCause is the mean time of one cause in all measured start-ups.
+type WorkloadCause struct {
+	Cause timeline.Cause `json:"cause"`
+	Mean  Seconds        `json:"mean_seconds"`
+	Error Seconds        `json:"error_seconds"` // mean of the error bounds of the phases
+}
+
+// WorkloadPhase is the mean time of one phase in all measured start-ups.
+type WorkloadPhase struct {
+	Phase timeline.Phase `json:"phase"`
+	Cause timeline.Cause `json:"cause"`
+	Mean  Seconds        `json:"mean_seconds"`
+	Error Seconds        `json:"error_seconds"` // mean of the error bounds of the phase
+}
+
+// WorkloadImages splits the measured start-ups by whether the pod had to pull an image.
+type WorkloadImages struct {
+	// Present contains the start-ups on nodes that had all images. Pulled contains the start-ups that pulled an image.
+	// Each is nil without such start-ups.
+	Present *WorkloadDurations `json:"present,omitempty"`
+	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
+	Unknown int                `json:"unknown"` // start-ups without evidence about an image
+	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there
+	// are several of these revisions, both groups contain the same number of start-ups of each revision. If each
+	// revision has start-ups in only one group, Difference is nil.
+	Difference *WorkloadDifference `json:"difference,omitempty"`
+}
+
+// WorkloadNode contains the start-ups of one node.
+type WorkloadNode struct {
+	Name      string            `json:"node"`
+	Durations WorkloadDurations `json:"durations"`
+	Others    WorkloadDurations `json:"others"` // start-ups of the same revisions on all other nodes
+	// Difference compares this node with all other nodes. If the start-ups have several revisions, Durations and Others
+	// contain the same number of start-ups of each revision.
+	Difference WorkloadDifference `json:"difference"`
+}
+
+// WorkloadRevision contains the start-ups of one revision of the workload.
+type WorkloadRevision struct {
+	// Name is the revision of the records: the pod-template-hash or the controller-revision-hash.
+	Name   string `json:"revision"`
+	Number int64  `json:"number,omitempty"` // number in the history of the workload; 0 if unknown
+	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
+	LatestAt  Instant            `json:"latest_at"`
+	Durations *WorkloadDurations `json:"durations,omitempty"` // nil if there are no measured start-ups
+	// Pulled is the number of measured start-ups in which the pod had to pull an image. PulledOf is the number of
+	// measured start-ups with evidence about their images.
+	Pulled   int `json:"pulled"`
+	PulledOf int `json:"pulled_of"`
+	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, or if it
+	// differs by more than 1 % between pods.
+	ImageBytes int64 `json:"image_bytes,omitempty"`
+	// Containers contains the names of the containers that ImageBytes includes.
+	Containers []string `json:"-"`
+}
+
+// WorkloadComparison compares two revisions.
+type WorkloadComparison struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Difference compares the revision in the field To with the revision in the field From.
+	Difference WorkloadDifference `json:"difference"`
+}
+
+// WorkloadDifference is the difference between two groups of start-ups, with its parts. If Verdict is not
+// MoreThanNoise, the data supports neither the sign nor the size of the difference.
+type WorkloadDifference struct {
+	Verdict WorkloadVerdict `json:"verdict"`
+	// Seconds is the mean of the second group minus the mean of the first group. Error is the error bound of
+	// Seconds.
+	Seconds Seconds `json:"seconds"`
+	Error   Seconds `json:"error_seconds"`
+	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
+	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
+	// reverse the difference. P and PWithErrors are 0 if one side has fewer than 3 start-ups.
+	P           float64 `json:"p,omitempty"`
+	PWithErrors float64 `json:"p_with_errors,omitempty"`
+	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
+	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts plus the value of Other equal
+	// the value of Seconds.
+	Parts []WorkloadPart `json:"parts"`
+	Other Seconds        `json:"other_seconds"`
+	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove these
+	// phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
+	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
+}
+
+// WorkloadPart is the contribution of one phase to a difference.
+type WorkloadPart struct {
+	Phase   timeline.Phase `json:"phase"`
+	Cause   timeline.Cause `json:"cause"`
+	Seconds Seconds        `json:"seconds"`
+	Error   Seconds        `json:"error_seconds"`
+	// P is the result of the rank test for the least favorable durations, corrected for the number of phases.
+	P float64 `json:"p"`
+}
+
+// WorkloadVerdict tells whether the data supports a difference.
+type WorkloadVerdict string
+
+// Values of WorkloadVerdict. Only MoreThanNoise supports a statement about a difference.
+const (
+	// MoreThanNoise means more than noise, and more than the error bounds of the durations.
+	MoreThanNoise WorkloadVerdict = "more_than_noise"
+	WithinNoise   WorkloadVerdict = "within_noise"
+	// WithinErrors means more than noise, but the error bounds of the durations can explain the difference.
+	WithinErrors WorkloadVerdict = "within_errors"
+	// TooFew means that no durations of so few start-ups can prove a difference.
+	TooFew WorkloadVerdict = "too_few"
+)
