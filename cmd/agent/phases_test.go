@@ -27,7 +27,6 @@ var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector
 // TestPhaseTables compares every file that lists the phases with the table in pkg/timeline. -update rewrites the
 // lists.
 func TestPhaseTables(t *testing.T) {
-	hold(t, "../../internal/page/assets/phases.js", regexp.MustCompile(`(?s)^(.*)$`), phasesModule())
 	hold(
 		t,
 		"../../docs/openapi.json",
@@ -68,18 +67,6 @@ func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	if err := os.WriteFile(path, slices.Concat(text[:from], []byte(want), text[to:]), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// phasesModule returns the page's module with a sentence for each phase.
-func phasesModule() string {
-	var text strings.Builder
-	text.WriteString("// One sentence for each phase, generated from pkg/timeline/phase.go:\n" +
-		"// go test ./cmd/agent -run PhaseTables -update\n\nexport const phases = {\n")
-	for _, phase := range timeline.Phases() {
-		fmt.Fprintf(&text, "  %s: %s,\n", phase, strconv.Quote(timeline.MeaningOf(phase)))
-	}
-	text.WriteString("};\n")
-	return text.String()
 }
 
 // phaseEnum returns the list of phases in the OpenAPI document.

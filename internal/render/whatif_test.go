@@ -10,7 +10,8 @@ import (
 
 func TestWhatIf(t *testing.T) {
 	predictions := []api.WhatIfRecord{
-		{Text: "with the image on the node", Effect: "about 9.2 s instead of 47.0 s (8.0 to 10.5 s)", Assumption: "if A"},
+		{Text: "with the image on the node", Effect: "about 9.2 s instead of 47.0 s (8.0 to 10.5 s)",
+			Assumption: "if A"},
 		{Text: "with 2 pulls at a time", Effect: "about 2.0 s earlier (1.1 to 3.0 s)", Assumption: "if B"},
 		{Text: "with a period of 1 s\x1b[2J", Effect: "up to 9.0 s earlier", Assumption: "if C"},
 		{Text: "with a fourth change"},

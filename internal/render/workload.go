@@ -37,6 +37,16 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	return out.String()
 }
 
+// WorkloadVerdict returns the durations of a workload's start-ups, and the numbers of start-ups that the durations
+// exclude.
+func WorkloadVerdict(s api.WorkloadSummary) string {
+	text := durationsText(s.Durations)
+	if others := notMeasured(s.StartUps); others != "" {
+		text += "; not included: " + others
+	}
+	return text
+}
+
 func durationsText(d *api.WorkloadDurations) string {
 	if d == nil {
 		return "no completed start-up with a known duration"

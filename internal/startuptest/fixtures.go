@@ -1,6 +1,7 @@
 package startuptest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -221,4 +222,21 @@ func Predictable(name string) timeline.Timeline {
 	t.Probes = []timeline.Probe{{Container: "app", Kind: timeline.ProbeReadiness,
 		ProbeTiming: timeline.ProbeTiming{Period: time.Second, Timeout: time.Second, Successes: 1}}}
 	return t
+}
+
+// RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The applications
+// of each revision are ready five seconds later than the applications of the revision before.
+func RolledOut(revisions ...string) []timeline.Timeline {
+	var all []timeline.Timeline
+	for i, revision := range revisions {
+		for k := range 4 {
+			t := Predictable(fmt.Sprintf("web-%s-%d", revision, k))
+			later := time.Duration(i)*5*time.Second + time.Duration(k)*10*time.Millisecond
+			last := &t.Phases[len(t.Phases)-1]
+			last.EndAt, t.SettledAt, t.Total = last.EndAt.Add(later), t.SettledAt.Add(later), t.Total+later
+			t.Revision, t.CreatedAt = revision, t.CreatedAt.Add(time.Duration(i)*time.Millisecond)
+			all = append(all, t)
+		}
+	}
+	return all
 }

@@ -84,6 +84,7 @@ const indexText = `podlapse agent
 /api/v1/registries              pull totals of each registry
 /api/v1/totals                  totals of the start-ups in a time window
 /api/v1/report                  sums of the past day by workload, image and registry
+/api/v1/phases                  meaning of each phase
 /api/v1/evidence                quality of the agent's evidence
 /api/v1/objects/pods            pod objects; requires --serve-objects
 /api/v1/stream                  changes as Server-Sent Events

@@ -273,9 +273,10 @@ func TestOpenAPIRefusesInvalidResponses(t *testing.T) {
 			`"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,
 		"Trace": `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms",` +
 			`"otherData":{}}`,
-		"Problem":  `{"error":"x"}`,
-		"PodKey":   `{"id":"x"}`,
-		"Workload": `{"node":"x","namespace":"x","owner":{"kind":"x","name":"x"},"summary":{},"differences":[],"what_if":[]}`,
+		"Problem": `{"error":"x"}`,
+		"PodKey":  `{"id":"x"}`,
+		"Workload": `{"node":"x","namespace":"x","owner":{"kind":"x","name":"x"},"verdict":"x","summary":{},` +
+			`"differences":[],"what_if":[]}`,
 	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		if err != nil {

@@ -57,6 +57,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.Handle("/api/v1/registries", expensive(a.registries))
 	mux.Handle("/api/v1/totals", expensive(a.totals))
 	mux.Handle("/api/v1/report", expensive(a.report))
+	mux.Handle("/api/v1/phases", expensive(a.phases))
 	mux.Handle("/api/v1/evidence", expensive(a.evidence))
 	mux.Handle("/api/v1/objects/pods", expensive(a.objects))
 	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed, because the server sends each change immediately

@@ -14,6 +14,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// maxSummarized is the maximum number of start-ups in the summary of a workload. A record of typical size needs 14 KB of
+// memory, so four concurrent requests need 11 MB for their records.
+const maxSummarized = 200
+
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
 // the changes that would help. The agent computes the response for each request, and keeps nothing between requests.
 func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +29,7 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	namespace, owner := r.PathValue("namespace"), timeline.Owner{Kind: r.PathValue("kind"), Name: r.PathValue("owner")}
-	records, ok := a.ownedBy(w, r, namespace, owner)
+	records, earlier, ok := a.ownedBy(w, r, namespace, owner)
 	if !ok {
 		return
 	}
@@ -40,8 +44,13 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	verdict := render.WorkloadVerdict(summary)
+	if earlier > 0 {
+		verdict += fmt.Sprintf("; without %d earlier start-ups", earlier)
+	}
 	a.answer(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
-		Summary: summary, Differences: render.Differences(summary), WhatIf: whatif.Means(records)})
+		Earlier: earlier, Verdict: verdict, Summary: summary, Differences: render.Differences(summary),
+		WhatIf: whatif.Means(records)})
 }
 
 // revisionsOf returns the two revisions to compare. Without the parameter, the result is nil.
@@ -59,31 +68,35 @@ func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	return names, true
 }
 
-// ownedBy returns the start-ups of a workload's pods. If the agent knows no start-up of the workload, or cannot read the
-// start-ups, ownedBy writes an error response and returns false.
+// ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. If the agent knows no
+// start-up of the workload, or cannot read the start-ups, ownedBy writes an error response and returns false.
 func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner) (
-	[]api.Record, bool) {
+	records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
 	if !ok {
-		return nil, false
+		return nil, 0, false
 	}
-	var records []api.Record
+	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
 	for _, s := range all {
-		owned, err := s.match(filter.Filter{Owner: owner})
-		if err == nil && owned {
-			var record api.Record
-			record, err = s.record()
-			records = append(records, record)
+		if s.there != nil && s.there.Owner != owner {
+			continue
 		}
-		if err != nil {
+		record, err := s.record()
+		switch {
+		case err != nil:
 			a.internalError(w, err)
-			return nil, false
+			return nil, 0, false
+		case timeline.Owner(record.Owner) != owner:
+		case len(records) < maxSummarized:
+			records = append(records, record)
+		default:
+			earlier++
 		}
 	}
 	if len(records) == 0 {
 		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf(
 			"no start-up of %.63s %.63s/%.253s is known on this node", owner.Kind, namespace, owner.Name))
-		return nil, false
+		return nil, 0, false
 	}
-	return records, true
+	return records, earlier, true
 }

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/whatif"
@@ -15,28 +13,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// rolledOut returns four start-ups of each revision of the workload shop/StatefulSet/web. The start-ups of each revision
-// take five seconds longer than the start-ups of the revision before, because their application is ready later.
-func rolledOut(revisions ...string) (all []timeline.Timeline) {
-	for i, revision := range revisions {
-		for k := range 4 {
-			t := startuptest.Predictable(fmt.Sprintf("web-%s-%d", revision, k))
-			t.Revision = revision
-			last := &t.Phases[len(t.Phases)-1]
-			later := time.Duration(i)*5*time.Second + time.Duration(k)*10*time.Millisecond
-			last.EndAt, t.Total = last.EndAt.Add(later), t.Total+later
-			t.CreatedAt = t.CreatedAt.Add(time.Duration(i) * time.Hour)
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 // TestWorkload compares the response with the summary and the predictions of the same records. Some pods exist, and the
 // other pods are in the history. Pods of other workloads do not count.
 func TestWorkload(t *testing.T) {
 	const path = "/api/v1/workloads/shop/StatefulSet/web"
-	all := rolledOut("first", "second", "third")
+	all := startuptest.RolledOut("first", "second", "third")
 	other := startuptest.Predictable("db-0")
 	other.Owner.Name = "db"
 	elsewhere := startuptest.Predictable("web-0")
@@ -49,8 +30,8 @@ func TestWorkload(t *testing.T) {
 		records = append(records, api.NewRecord(startUp))
 	}
 	schema := schemaOf(t, "components", "schemas", "Workload")
-	for query, compare := range map[string][]string{"": {"second", "third"}, "?revision=first,third": {"first", "third"},
-		"?revision=third,second": {"third", "second"}} {
+	for query, compare := range map[string][]string{"": {"second", "third"},
+		"?revision=first,third": {"first", "third"}, "?revision=third,second": {"third", "second"}} {
 		answer := f.ask(t, http.MethodGet, path+query)
 		check(t, schema, query, answer.Body.Bytes())
 		got := decode[api.WorkloadRecord](t, answer)
@@ -72,9 +53,29 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
+// TestManyStartUps requests a workload with more start-ups than a summary covers. The summary must omit the earliest
+// start-ups, and say so.
+func TestManyStartUps(t *testing.T) {
+	const earlier = 5
+	all := startUps(0, maxSummarized+earlier)
+	for i := range all {
+		all[i].Namespace, all[i].Owner.Name, all[i].Revision = "shop", "web", "new"
+		if i < earlier {
+			all[i].Revision = "old"
+		}
+	}
+	f := &fake{timelines: all[:50], gone: all[50:]}
+	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, "/api/v1/workloads/shop/Deployment/web"))
+	if got.Summary.StartUps.Measured != maxSummarized || got.Earlier != earlier || len(got.Summary.Revisions) != 1 ||
+		got.Summary.Revisions[0].Name != "new" || !strings.HasSuffix(got.Verdict, "; without 5 earlier start-ups") {
+		t.Errorf("%d start-ups, %d earlier, %+v, %s", got.Summary.StartUps.Measured, got.Earlier,
+			got.Summary.Revisions, got.Verdict)
+	}
+}
+
 // TestUnknownWorkload requests workloads and revisions that the agent does not know.
 func TestUnknownWorkload(t *testing.T) {
-	f := &fake{timelines: rolledOut("first", "second")}
+	f := &fake{timelines: startuptest.RolledOut("first", "second")}
 	for target, want := range map[string]string{
 		"/shop/StatefulSet/db":                       "no start-up of StatefulSet shop/db is known on this node",
 		"/shop/Deployment/web":                       "no start-up of Deployment shop/web is known on this node",

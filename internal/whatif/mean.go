@@ -97,6 +97,6 @@ func (t *total) mean() api.WhatIfMean {
 			common = text
 		}
 	}
-	return api.WhatIfMean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total), TotalLeast: of(t.low),
-		TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
+	return api.WhatIfMean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total),
+		TotalLeast: of(t.low), TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
 }

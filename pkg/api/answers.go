@@ -92,6 +92,18 @@ type HistoryRecord struct {
 	OldestAt   Instant `json:"oldest_at,omitzero"`
 }
 
+// PhaseList contains all phases, in the order of a start-up.
+type PhaseList struct {
+	Items []PhaseMeaning `json:"items"`
+}
+
+// PhaseMeaning explains a phase in one sentence.
+type PhaseMeaning struct {
+	Phase timeline.Phase `json:"phase"`
+	Cause timeline.Cause `json:"cause"`
+	Text  string         `json:"text"` // for people; the wording can change
+}
+
 // RegistryList contains the registries, sorted by name.
 type RegistryList struct {
 	Items []RegistryRecord `json:"items"`

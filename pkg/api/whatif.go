@@ -42,7 +42,7 @@ type WhatIfMean struct {
 	Change     WhatIf `json:"change"`
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod
 	Text       string `json:"text"`                // the most common text of the predictions
-	Effect     string `json:"effect"`              // the mean duration or the mean saved time in words, with its interval
+	Effect     string `json:"effect"`              // the mean duration or mean saved time in words, with its interval
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
 	Of         int    `json:"of"`        // number of completed start-ups of the workload

@@ -4,10 +4,15 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 
 // WorkloadRecord is the response about the start-ups of one workload on the agent's node.
 type WorkloadRecord struct {
-	Node      string          `json:"node"` // the summary covers only the pods of this node
-	Namespace string          `json:"namespace"`
-	Owner     OwnerRecord     `json:"owner"`
-	Summary   WorkloadSummary `json:"summary"`
+	Node      string      `json:"node"` // the summary covers only the pods of this node
+	Namespace string      `json:"namespace"`
+	Owner     OwnerRecord `json:"owner"`
+	// Earlier is the number of earlier start-ups that the summary omits, because it covers at most 200 start-ups.
+	Earlier int `json:"earlier_start_ups,omitempty"`
+	// Verdict contains the durations and the numbers of start-ups that the durations exclude, for people. The wording
+	// can change.
+	Verdict string          `json:"verdict"`
+	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
 	Differences []string `json:"differences"`
 	// WhatIf contains the changes that make the start-ups faster. The change that saves the most time in all start-ups

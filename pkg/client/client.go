@@ -132,9 +132,9 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 }
 
 // Workload returns the summary of a workload's start-ups on the agent's node. The kind is the kind of the pods' owner,
-// for example Deployment. If two revisions are given, the summary compares the second one with the first one. Otherwise,
-// the summary compares the latest two revisions. If the agent knows no start-up of the workload, the agent responds with
-// status 404.
+// for example Deployment. If two revisions are given, the summary compares the second one with the first one.
+// Otherwise, the summary compares the latest two revisions. If the agent knows no start-up of the workload, the agent
+// responds with status 404.
 func (c Client) Workload(ctx context.Context, namespace, kind, name string, revisions ...string) (
 	api.WorkloadRecord, error) {
 	query := url.Values{}
@@ -179,6 +179,15 @@ func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces .
 		err = c.notAnAgent("the response contains no totals")
 	}
 	return totals, err
+}
+
+// Phases returns the cause and the meaning of each phase. An agent of an older version responds with status 404.
+func (c Client) Phases(ctx context.Context) (api.PhaseList, error) {
+	list, err := get[api.PhaseList](ctx, c, nil, "phases")
+	if err == nil && list.Items == nil {
+		err = c.notAnAgent("the answer contains no list")
+	}
+	return list, err
 }
 
 // Evidence returns the quality of the agent's evidence.

@@ -99,6 +99,23 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
+func TestPhases(t *testing.T) {
+	answers := []string{`{"items":[{"phase":"pull","cause":"registry","text":"x"}]}`, `{}`}
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.String() != "/proxy/api/v1/phases" {
+			t.Errorf("requested %s", r.URL)
+		}
+		fmt.Fprint(w, answers[0])
+		answers = answers[1:]
+	})
+	if got, err := c.Phases(t.Context()); err != nil || len(got.Items) != 1 || got.Items[0].Text != "x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.Phases(t.Context()); !errors.Is(err, ErrNotAnAgent) {
+		t.Errorf("an answer without phases: %v", err)
+	}
+}
+
 func TestPulls(t *testing.T) {
 	var asked string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {

@@ -12,9 +12,8 @@ export function parse(fragment) {
   if (path[0] === 'pods' && path.length === 3 && path[1] && path[2]) {
     return { view: 'pod', namespace: path[1], name: path[2], uid: query.get('uid') ?? '' };
   }
-  const view = path[0] === 'evidence' ? 'quality' : path[0]; // `evidence` is the earlier name
-  const known = views.includes(view);
-  return { view: known ? view : 'startups', query, ignored: known ? '' : path.join('/') };
+  const known = views.includes(path[0]);
+  return { view: known ? path[0] : 'startups', query, ignored: known ? '' : path.join('/') };
 }
 
 export function ofPod(namespace, name, uid) { return '#/pods/' + podPath({ namespace, name, uid }); }

@@ -18,8 +18,7 @@ export const usualOrder = 'ended';
 
 export function choiceOf(query) {
   const asked = query.get('sort') ?? '';
-  const name = asked.replace(/^-/, '');
-  const column = name === 'blame' ? 'cause' : name; // `blame` is the earlier name
+  const column = asked.replace(/^-/, '');
   const known = column in orders;
   return {
     words: (query.get('q') ?? '').slice(0, 200),
@@ -29,6 +28,7 @@ export function choiceOf(query) {
     registry: query.get('registry') ?? '',
     image: query.get('image') ?? '',
     range: rangeOf(query),
+    revision: query.get('revision') ?? '', // the two revisions of a workload to compare
     a: query.get('a') ?? '', // ID of the first start-up of a comparison
     b: query.get('b') ?? '', // ID of the second start-up of a comparison
     column: known ? column : usualOrder,

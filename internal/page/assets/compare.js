@@ -1,5 +1,7 @@
 // The phases of two start-ups, side by side. All functions are pure.
 
+import { number } from './dom.js';
+import { exact, exactError } from './text.js';
 import { possible } from './words.js';
 
 // compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and error bound. A side is
@@ -74,3 +76,10 @@ class Sets {
 }
 
 export function largest(rows) { return rows.reduce((a, b) => (!a || Math.abs(b.difference) > Math.abs(a.difference) ? b : a), undefined); }
+
+// The function `difference` returns a cell. A difference below its error bound is gray.
+export function difference(seconds, accuracy) {
+  return number(signed(seconds, exact), { note: exactError(accuracy), style: 'number' + (Math.abs(seconds) <= accuracy ? ' unclear' : seconds > 0 ? ' more' : ' less') });
+}
+
+export function signed(seconds, text) { return (seconds < 0 ? '−' : '+') + text(Math.abs(seconds)).replaceAll(' ', '\u00a0'); }

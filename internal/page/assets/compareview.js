@@ -2,7 +2,7 @@
 
 import { idOf, ofComparison, ofPod, ofView, readID } from './address.js';
 import { chartOf } from './chart.js';
-import { compareCharts, largest } from './compare.js';
+import { compareCharts, difference, largest, signed } from './compare.js';
 import { element, mark, number, rows, table, write } from './dom.js';
 import { stamp } from './settings.js';
 import { explainPod, shareButtons } from './share.js';
@@ -73,9 +73,3 @@ export class CompareView extends View {
 }
 
 function chart(side) { return side.record && chartOf(side.record, side.grown(), () => false); }
-
-function difference(seconds, accuracy) {
-  return number(signed(seconds, exact), { note: exactError(accuracy), style: 'number' + (Math.abs(seconds) <= accuracy ? ' unclear' : seconds > 0 ? ' more' : ' less') });
-}
-
-function signed(seconds, text) { return (seconds < 0 ? '−' : '+') + text(Math.abs(seconds)).replaceAll(' ', '\u00a0'); }

@@ -1,8 +1,7 @@
 // Start-ups grouped by workload, and their pulls grouped by image. All functions are pure.
 
 import { compare } from './choice.js';
-import { age, byCause, countBy, pulled, starts } from './startup.js';
-import { spaced } from './words.js';
+import { age, byCause, pulled, starts } from './startup.js';
 
 export function workloadsOf(all, now) {
   const groups = new Map();
@@ -56,21 +55,8 @@ export function sorted(groups, property) {
 // The function `percentile` uses the nearest rank. Without numbers, the result is undefined.
 export function percentile(numbers, percent) { return [...numbers].sort((a, b) => a - b)[Math.ceil(numbers.length * percent / 100) - 1]; }
 
-// isMeasured selects the same start-ups as the command line: completed start-ups of known length.
-function isMeasured(s) { return isComplete(s) && !(s.error >= s.total); }
-
-function isComplete(s) { return s.state === 'ready' || s.state === 'succeeded'; }
-
-// summaryOf summarizes start-ups as the command line does. `error` is the largest error bound of the three lengths, `causes` has the mean
-// of each cause, and `others` counts the excluded start-ups by reason.
-export function summaryOf(startUps) {
-  const measured = startUps.filter(isMeasured);
-  const at = (percent, sign = 0) => percentile(measured.map((s) => s.total + sign * s.error), percent);
-  return { measured: measured.length, p50: at(50), p90: at(90), slowest: most(measured, (s) => s.total),
-    error: Math.max(...[50, 90, 100].flatMap((percent) => [at(percent) - at(percent, -1), at(percent, 1) - at(percent)])),
-    causes: byCause(measured.flatMap((s) => s.causes)).map(({ cause, seconds }) => ({ cause, seconds: seconds / measured.length })),
-    others: countBy(startUps.filter((s) => !isMeasured(s)).map((s) => isComplete(s) ? 'of unknown length' : spaced(s.state))) };
-}
+// isMeasured selects the same start-ups as the agent: completed start-ups of known length.
+function isMeasured(s) { return (s.state === 'ready' || s.state === 'succeeded') && !(s.error >= s.total); }
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }
 

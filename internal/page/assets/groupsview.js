@@ -1,16 +1,17 @@
 // The views of workloads and of images: a row for each group, with links to the group's start-ups.
 
 import { ofPod, ofView } from './address.js';
-import { CauseBar } from './causebar.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
-import { element, mark, number, rows, table, write } from './dom.js';
+import { element, number, rows, table, write } from './dom.js';
 import { Filters } from './filters.js';
-import { imagesOf, sorted, summaryOf, workloadsOf } from './groups.js';
+import { imagesOf, sorted, workloadsOf } from './groups.js';
+import { EVIDENCE } from './pulls.js';
 import { explainWorkload, shareButtons } from './share.js';
 import { mostCauses } from './startup.js';
 import { brief, bytes, count } from './text.js';
 import { View } from './view.js';
 import { spaced } from './words.js';
+import { Workload } from './workload.js';
 
 const MOST = 300; // rows
 
@@ -31,7 +32,7 @@ const images = {
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
     ['#Pods', 'count', (g) => number(g.count)], ['#Pulls', 'pulls', (g) => number(g.pulls || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
     ['#P50 of pulls', 'p50', (g) => number(brief(g.p50))], ['#Slowest pull', 'slowest', slowest], ['#Size', 'size', (g) => number(bytes(g.size))]],
-  facts: 'Only pulls with evidence count. An image that was already on the node is not a pull.',
+  facts: EVIDENCE,
 };
 
 export class GroupsView extends View {
@@ -43,21 +44,26 @@ export class GroupsView extends View {
   #stale = true; // start-ups changed after the last drawing
   #order = element('select', { ariaLabel: 'Order', onchange: () => this.#choose({ sort: this.#order.value }) });
   #filters;
-  #workload = new Workload();
+  #workload;
   #body = element('tbody');
   #more = element('p', 'facts');
 
-  constructor(view, known, clock, go, nodeOf) {
-    super(view + '-view', shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice)), known);
+  constructor(view, known, clock, go, nodeOf, fares) {
+    super(view + '-view', shareButtons(() => explainWorkload(this.#choice.owner, nodeOf(), this.#choice.revision), nodeOf, () => filtersOf(this.#choice)), known);
     this.#clock = clock;
     this.#go = go;
     this.#view = view;
+    this.#workload = new Workload(fares);
     this.#kind = view === 'images' ? images : workloads;
     this.#filters = new Filters((change) => this.#choose(change), 'Search ' + view);
     this.#order.append(...this.#kind.columns.filter(([, order]) => order).map(([head, order]) => new Option('by ' + head.replace('#', '').toLowerCase(), order)));
-    this.compose([this.#filters.search, this.#order, this.#filters.root], this.#workload.root,
-      element('div', 'panel', table(this.#kind.columns.map(([head]) => head), this.#body), this.#more), element('p', 'facts', this.#kind.facts));
-    known.listen((change) => { if (change.kind !== 'pulls') this.#stale = true; if (change.whole) this.tick(); });
+    this.compose([this.#filters.search, this.#order, this.#filters.root],
+      element('div', 'panel', table(this.#kind.columns.map(([head]) => head), this.#body), this.#more), element('p', 'facts', this.#kind.facts), this.#workload.root);
+    known.listen((change) => {
+      if (change.kind !== 'pulls') this.#stale = true;
+      if (change.whole) this.tick();
+      if (change.whole || known.startUps.get(change.uid)?.workload === this.#choice?.owner) this.#workload.want();
+    });
   }
 
   show(address) {
@@ -65,6 +71,8 @@ export class GroupsView extends View {
     this.#filters.show(this.#choice);
     this.redraw();
   }
+
+  hide() { this.#workload.show('', ''); }
 
   // tick draws at most once a second, because each drawing reads all start-ups.
   tick() { if (this.#stale) this.redraw(); }
@@ -77,7 +85,7 @@ export class GroupsView extends View {
     this.#order.value = order;
     const groups = sorted(this.#kind.group(all, c, now), order);
     this.#stale = false;
-    this.#workload.draw(this.#view === 'workloads' && c.owner ? groups[0] : null);
+    this.#workload.show(this.#view === 'workloads' && groups.length > 0 ? c.owner : '', c.revision);
     write(this.verdict, groups.length > 0 ? verdict(groups, this.#view) : this.known.listed ? 'Nothing matches.' : 'Loading …');
     const list = (more) => ofView('startups', { ...filtersOf(this.#kind.startUps(c)), ...more });
     rows(this.#body, groups.slice(0, MOST).map((g) => this.#kind.columns.map(([, , cell]) => cell(g, list))));
@@ -86,36 +94,11 @@ export class GroupsView extends View {
 
   #choose(change) {
     const c = { ...this.#choice, ...change };
-    this.#go(ofView(this.#view, { ...filtersOf(c), sort: c.sort === 'slowest' ? '' : c.sort }));
+    this.#go(ofView(this.#view, { ...filtersOf(c), revision: c.owner && c.revision, sort: c.sort === 'slowest' ? '' : c.sort }));
   }
 }
 
 function verdict(groups, view) {
   const top = sorted([...groups], 'slowest')[0];
   return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest ' + (top.grows ? 'has taken ' : 'took ') + brief(top.slowest) + (top.grows ? ' so far: ' : ': ') + (top.subject ?? top.name) + '.' : '');
-}
-
-// The summary of one workload: the number of start-ups, their lengths, the mean by cause, and the slowest start-up.
-class Workload {
-  #name = element('h2');
-  #lengths = element('span');
-  #slowest = element('a');
-  #error = element('span');
-  #others = element('p', 'facts');
-  #causes = new CauseBar();
-  root = element('div', 'panel', this.#name, element('p', '', this.#lengths, this.#slowest, this.#error), this.#others, this.#causes.root);
-
-  // The method `draw` shows nothing without a group of start-ups.
-  draw(group) {
-    this.root.hidden = !group;
-    if (!group) return;
-    const { measured, p50, p90, slowest, error, causes, others } = summaryOf(group.members);
-    write(this.#name, group.of + '/' + group.name);
-    write(this.#lengths, slowest ? count(measured, 'start-up', 'start-ups') + ', p50 ' + brief(p50) + ', p90 ' + brief(p90) + ', slowest ' : 'No completed start-up has a known length.');
-    write(this.#slowest, slowest ? brief(slowest.total) + ' (' + slowest.shownName + ')' : '');
-    if (slowest) mark(this.#slowest, 'href', ofPod(slowest.namespace, slowest.name, slowest.uid));
-    write(this.#error, slowest ? '; ±' + brief(error) : '');
-    write(this.#others, (slowest ? 'The bar shows the mean. ' : '') + (others.length > 0 ? 'Not included: ' + others.map(([why, n]) => n + ' ' + why).join(', ') + '.' : ''));
-    this.#causes.draw(causes);
-  }
 }

@@ -4,16 +4,17 @@ import { idOf, ofView, podPath } from './address.js';
 import { CauseBar } from './causebar.js';
 import { chartOf } from './chart.js';
 import { element, list, mark, number, restyle, rows, sync, table, write } from './dom.js';
-import { pullCells, pullHeads } from './pulls.js';
+import { downloadText, pullCells, pullHeads } from './pulls.js';
 import { clockZone, stamp } from './settings.js';
 import { explainPod, shareButtons } from './share.js';
 import { Source } from './source.js';
-import { byCause, startUpOf, stuckIn, stuckText, workloadOf } from './startup.js';
+import { byCause, ownerOf, startUpOf, stuckIn, stuckText, workloadOf } from './startup.js';
 import { Termination } from './termination.js';
 import { exact, exactError, message, running, visible } from './text.js';
 import { View } from './view.js';
 import { Waterfall } from './waterfall.js';
-import { attemptText, causeName, gainText, milestoneText, spaced, stateSign, stateStyle } from './words.js';
+import { attemptText, causeName, learnPhases, milestoneText, spaced, stateSign, stateStyle } from './words.js';
+import { Help } from './workload.js';
 
 export class PodView extends View {
   #source = new Source(() => this.changed());
@@ -28,7 +29,8 @@ export class PodView extends View {
   #details = element('span');
   #notes = element('ul', 'notes');
   #causes = new CauseBar();
-  #help = element('ul', 'gaps');
+  #help = new Help();
+  #download = element('p', 'download');
   #images = element('tbody');
   #events = element('ol', 'events');
   #milestones = element('tbody');
@@ -39,13 +41,13 @@ export class PodView extends View {
   #problem = element('p', 'empty');
 
   constructor(known, nodeOf) {
-    super('pod-view', shareButtons(() => (this.#source.id ? explainPod(this.#source.id.namespace, this.#source.id.name) : ''), nodeOf));
+    super('pod-view', shareButtons(() => (this.#source.id ? explainPod(this.#source.id.namespace, this.#source.id.name) : ''), nodeOf), known);
     known.listen((change) => { if (this.root.isConnected) this.#source.apply(change); });
     this.#facts.append(this.#owner, this.#node, this.#details);
     this.#body.append(
       element('div', 'pod-head', element('div', 'pod-title', this.#space, this.#name), this.#state, element('span', 'pod-links', this.share.root, this.#links.compare, this.#links.trace, this.#links.json)),
-      this.verdict, this.#facts, this.#notes,
-      element('div', 'panel', this.#causes.root), section('What would help', this.#help), element('div', 'panel', this.#waterfall.root), this.#termination.root,
+      this.verdict, this.#download, this.#facts, this.#notes,
+      element('div', 'panel', this.#causes.root), this.#help.root, element('div', 'panel', this.#waterfall.root), this.#termination.root,
       section('Images', table(['Container', ...pullHeads], this.#images)),
       section('Events', this.#events), section('Missing evidence', this.#gaps), section('This container runtime cannot report', this.#unreported),
       element('details', 'section panel', element('summary', '', 'Evidence of each milestone'), table(['Milestone', 'Container', '#Earliest', '#Latest', '#Range', 'Sources'], this.#milestones)));
@@ -53,6 +55,7 @@ export class PodView extends View {
   }
 
   show(address) {
+    learnPhases();
     if (!this.#source.open(address)) return;
     this.#waterfall.forget();
     this.#body.hidden = true;
@@ -84,8 +87,9 @@ export class PodView extends View {
     const grown = this.#source.grown();
     const chart = chartOf(r, grown, (row) => this.#waterfall.isOpen(row));
     this.#drawHead(r, chart, going);
+    this.#drawDownloads(r, going);
     this.#causes.draw(byCause(r.phases.map((p, i) => ({ cause: p.cause, seconds: p.seconds + (i === r.phases.length - 1 ? grown : 0) }))));
-    this.#drawHelp(going ? [] : r.what_if ?? [], r.total_seconds);
+    this.#help.draw(going ? [] : r.what_if ?? []);
     this.#waterfall.draw(chart);
     this.#termination.draw(r.termination);
     this.#drawImages(r.pulls);
@@ -101,7 +105,7 @@ export class PodView extends View {
     const s = startUpOf(r, this.#source.seenAt);
     const now = this.#source.problem ? this.#source.seenAt : performance.now();
     write(this.verdict, going ? capital(stuckText(s, now, running)) + ', cause: ' + causeName(stuckIn(s, now)?.cause) + '.' : s.verdict);
-    write(this.#owner, r.owner ? 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name) : 'no owner');
+    write(this.#owner, r.owner ? 'owned by ' + ownerOf(r) : 'no owner');
     mark(this.#owner, 'href', ofView('startups', { owner: workloadOf(r) }));
     write(this.#node, 'on node ' + visible(r.node));
     write(this.#details, ['created ' + stamp(chart.createdAt), 'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].join(' · '));
@@ -115,13 +119,13 @@ export class PodView extends View {
     list(this.#notes, notes);
   }
 
-  // The list has the same changes as the command line, in the same words.
-  #drawHelp(changes, total) {
-    this.#help.parentElement.hidden = changes.length === 0;
-    sync(this.#help, changes.slice(0, 3), (c, i) => i, () => element('li', '', element('span'), element('small')), (node, c) => {
-      write(node.firstChild, message(c.text) + ': ' + gainText(c, total));
-      write(node.lastChild, ', ' + message(c.assumption));
-    });
+  #drawDownloads(r, going) {
+    this.#download.hidden = !going;
+    if (!going) return;
+    const { items, seenAt } = this.known.pulls;
+    const since = (performance.now() - seenAt) / 1000;
+    const own = items.filter((p) => p.namespace === r.namespace && p.pod === r.name && !p.restart).map((p) => [visible(p.container), downloadText(p, since)]);
+    write(this.#download, own.filter(([, text]) => text).map((words) => words.join(': ')).join('; '));
   }
 
   #drawImages(pulls) {

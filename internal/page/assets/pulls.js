@@ -2,11 +2,13 @@
 
 import { ofView } from './address.js';
 import { number } from './dom.js';
-import { bytes, count, exact, exactError, rate, visible } from './text.js';
+import { about, bytes, count, exact, exactError, percent, rate, visible } from './text.js';
 import { spaced } from './words.js';
 
 const APART = 60000; // milliseconds without a pull between two bursts
 const MOST = 40;
+
+export const EVIDENCE = 'Only pulls with evidence count. An image that was already on the node is not a pull.';
 
 export function imageOf(p) { return visible(p.image, 400); }
 
@@ -19,6 +21,14 @@ export function waitsOf(p) {
   const by = p.blocked_by;
   return [by?.seconds > 0 ? 'waited ' + exact(by.seconds) + ' behind ' + (by.image === p.image ? 'the same image' : imageOf(by)) + ' of ' + visible(by.namespace) + '/' + visible(by.pod) :
     p.pulls_ahead > 1 ? 'behind ' + p.pulls_ahead + ' pulls' : '', p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
+}
+
+// downloadText describes the download of a pull in progress. `since` is the number of seconds since the agent reported the download.
+export function downloadText(p, since) {
+  if (p.state !== 'pulling') return '';
+  const left = p.remaining_seconds - since;
+  return [p.total_bytes && percent(p.done_bytes ?? 0, p.total_bytes), p.bytes_per_second && 'at ' + rate(p.bytes_per_second, 1)].filter(Boolean).join(' ') +
+    (left > 0 ? ', download ends in about ' + about(left) : '');
 }
 
 export const pullHeads = ['Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed'];

@@ -5,15 +5,13 @@ import { Aggregate } from './ask.js';
 import { choiceOf, filtersOf, hasRange, within } from './choice.js';
 import { element, lay, mark, number, place, restyle, rows, sync, table, write } from './dom.js';
 import { Filters } from './filters.js';
-import { burstOf, imageOf, lanesOf, pullCells, pullHeads, registryOf } from './pulls.js';
+import { burstOf, downloadText, imageOf, lanesOf, pullCells, pullHeads, registryOf } from './pulls.js';
 import { clock, clockZone } from './settings.js';
 import { ofNode, shareButtons } from './share.js';
 import { ago, brief, bytes, count, running, visible } from './text.js';
 import { View } from './view.js';
 
 const MOST_LANES = 8;
-const ALL = 'api/v1/pulls?limit=100';
-const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls, so it requests all pulls
 const LIVE = 'queued or pulling'; // the state of a pull if no source reports whether it waits or runs
 const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
@@ -34,7 +32,7 @@ export class PullsView extends View {
     super('pulls-view', shareButtons(() => ofNode('pulls --node ', nodeOf()), nodeOf, () => filtersOf(this.#choice)), known);
     this.#clock = clock;
     this.#filters = new Filters((change) => go(ofView('pulls', filtersOf({ ...this.#choice, ...change }))));
-    this.#ask = new Aggregate(() => (this.#filtered() ? FILTERED : ALL), 3000, (list) => {
+    this.#ask = new Aggregate(() => 'api/v1/pulls?limit=' + (this.#filtered() ? 500 : 100), 3000, (list) => {
       this.#recent = list.recent;
       known.pulling(list.items);
     }, fares);
@@ -73,26 +71,27 @@ export class PullsView extends View {
     const { items, seenAt } = this.known.pulls;
     const grown = (performance.now() - seenAt) / 1000;
     const live = this.#chosen(items.map((p) => ({ ...p, age: p.age_seconds + grown })));
-    this.#drawNow(live);
+    this.#drawNow(live, grown);
     this.#drawLanes(live);
     rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => [
       { text: podOf(p), link: ofPod(p.namespace, p.pod, p.uid) }, ...pullCells(p), number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })]));
   }
 
-  #drawNow(live) {
+  #drawNow(live, grown) {
     const waiting = live.filter((p) => p.state === 'queued');
     write(this.verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
       (live.every((p) => p.state) ? count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' : count(live.length, 'pull is', 'pulls are') + ' in progress') +
       (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' queued, for ' : ' queued, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
-      const [who, image, bar, much] = node.children;
+      const [who, image, bar, much, download] = node.children;
       write(who, p.pod ? podOf(p) : 'not requested by a pod on this node');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
       write(image, visible(p.image || p.registry, 400));
       restyle(bar, 'progress ' + (CAUSES[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
       lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
       write(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? LIVE) + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
+      write(download, downloadText(p, grown));
     });
   }
 
@@ -135,7 +134,7 @@ function podOf(p) { return visible(p.namespace) + '/' + visible(p.pod) + ' ' + v
 
 function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
 
-function makePulling() { return element('li', '', element('a'), element('span', 'image'), element('span', 'progress', element('i')), element('span', 'much')); }
+function makePulling() { return element('li', '', element('a'), element('span', 'image'), element('span', 'progress', element('i')), element('span', 'much'), element('span', 'download')); }
 
 function makeWait() {
   return element('div', 'wait', element('span', 'who'), element('span', 'track', element('i', 'c-pull_queue'), element('i', 'c-registry')), element('span', 'long'));

@@ -4,6 +4,7 @@ import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
 import { element, lay, mark, write, sync } from './dom.js';
 import { imagesOf } from './groups.js';
+import { EVIDENCE } from './pulls.js';
 import { ofNode, shareButtons } from './share.js';
 import { pulled } from './startup.js';
 import { ago, bytes, count, rate, visible } from './text.js';
@@ -24,7 +25,7 @@ export class RegistriesView extends View {
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
     known.listen((change) => { if (this.root.isConnected && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
     this.compose([this.#all], this.#list, element('p', 'facts',
-      'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. Only pulls with evidence count. An image that was already on the node is not a pull.'));
+      'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. ' + EVIDENCE));
   }
 
   show(address) {

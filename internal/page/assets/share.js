@@ -9,9 +9,9 @@ export function explainPod(namespace, name) {
   return legal.test(namespace) && legal.test(name) ? 'kubectl podlapse explain ' + name + ' -n ' + namespace : '';
 }
 
-export function explainWorkload(workload, node) {
+export function explainWorkload(workload, node, revisions = '') {
   const [namespace, kind, name] = workload.split('/');
-  return legal.test(namespace) && legal.test(name ?? '') && kinds[kind] ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (legal.test(node) ? ' --node ' + node : '') : '';
+  return legal.test(namespace) && legal.test(name ?? '') && kinds[kind] ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (/^[a-z0-9]+,[a-z0-9]+$/.test(revisions) ? ' --revision ' + revisions : '') + (legal.test(node) ? ' --node ' + node : '') : '';
 }
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }

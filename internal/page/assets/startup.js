@@ -7,7 +7,7 @@ import { spaced } from './words.js';
 const VERDICT = 400;
 
 export function startUpOf(record, seenAt) {
-  const owner = record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '';
+  const owner = ownerOf(record);
   const s = {
     uid: record.uid, namespace: record.namespace, name: record.name,
     shownName: visible(record.name), shownNamespace: visible(record.namespace), owner,
@@ -24,10 +24,10 @@ export function startUpOf(record, seenAt) {
   return s;
 }
 
+export function ownerOf({ owner }) { return owner ? visible(owner.kind) + '/' + visible(owner.name) : ''; }
+
 // Pods without an owner form one workload in each namespace.
-export function workloadOf(record) {
-  return visible(record.namespace) + '/' + (record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '');
-}
+export function workloadOf(record) { return visible(record.namespace) + '/' + ownerOf(record); }
 
 function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };

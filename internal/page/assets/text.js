@@ -45,6 +45,9 @@ export function running(seconds) {
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
 }
 
+// The function `about` formats an estimate.
+export function about(seconds) { return seconds < 59.5 ? Math.max(1, Math.round(seconds)) + ' s' : brief(Math.round(seconds)); }
+
 export function ago(seconds) {
   if (Number.isNaN(seconds)) return '–';
   const [unit, length] = [['d', 86400], ['h', 3600], ['m', 60], ['s', 1]].find(([, least]) => seconds >= least) ?? [];

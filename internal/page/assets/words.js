@@ -1,6 +1,6 @@
 // Texts and styles for the words in records. The page shows an unknown word unchanged.
 
-import { phases } from './phases.js';
+import { ask } from './ask.js';
 import { visible } from './text.js';
 
 // The causes, in the order of the legends. tokens.css has the colors and patterns of the causes.
@@ -40,7 +40,13 @@ export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }
 
-export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases[phase] : ''; }
+const meanings = new Map(); // a sentence for each phase
+
+export function learnPhases() {
+  if (meanings.size === 0) ask('api/v1/phases').then(({ items }) => items.forEach(({ phase, text }) => meanings.set(phase, text))).catch(() => {}); // the page works without the sentences
+}
+
+export function phaseMeans(phase) { return meanings.get(phase) ?? ''; }
 
 // The function `spaced` returns a word of a record, such as a phase or a state, as text.
 export function spaced(word) { return visible(word).replaceAll('_', ' '); }
@@ -49,15 +55,6 @@ export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' +
 
 // milestoneText counts attempts from 1, but records count from 0.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
-
-// gainText describes the effect of a change: the new length, or the saved time if the lengths can be equal.
-export function gainText(change, total) {
-  const text = (s) => s.toFixed(1) + ' s', range = (least, most) => ' (' + least.toFixed(1) + ' to ' + text(most) + ')';
-  const gain = change.gain_seconds, least = change.gain_least_seconds, most = change.gain_most_seconds;
-  if (least <= 0) return 'up to ' + text(most) + ' earlier';
-  if (change.total_most_seconds >= total) return 'about ' + text(gain) + ' earlier' + range(least, most);
-  return 'about ' + text(total - gain) + ' instead of ' + text(total) + range(change.total_least_seconds, change.total_most_seconds);
-}
 
 const states = {
   __proto__: null,

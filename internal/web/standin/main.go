@@ -33,6 +33,7 @@ type options struct {
 	listen                               string
 	pods, changes                        int
 	hostile, pulls, leaving, predictable bool
+	revisions                            bool
 	nodeStartUp                          time.Duration
 }
 
@@ -44,6 +45,7 @@ func main() {
 	flag.BoolVar(&o.pulls, "pulls", false, "add a pull in progress for each state")
 	flag.BoolVar(&o.leaving, "leaving", false, "delete one pod per second")
 	flag.BoolVar(&o.predictable, "predictable", false, "add the pod shop/web-0, whose start-up has a prediction")
+	flag.BoolVar(&o.revisions, "revisions", false, "add three revisions of the workload shop/StatefulSet/web")
 	flag.DurationVar(&o.nodeStartUp, "node-startup", 0, "time until the node has started; 0 to omit its start-up")
 	flag.StringVar(&o.listen, "listen-address", "127.0.0.1:0", "address to serve on")
 	flag.Parse()
@@ -121,6 +123,9 @@ func startUps(o options) []timeline.Timeline {
 	}
 	if o.predictable {
 		all = append(all, startuptest.Predictable("web-0"))
+	}
+	if o.revisions {
+		all = append(all, startuptest.RolledOut("first", "second", "third")...)
 	}
 	return all
 }

@@ -31,7 +31,9 @@ func pullsSince(began time.Time) func() livepull.Snapshot {
 	}
 	unpacked := download("unpacked", 20)
 	unpacked.Complete, unpacked.Blobs = true, 0
-	downloads := []imagepull.Download{unpacked, download("half-way", 5), download("preloaded", 10)}
+	halfWay := download("half-way", 5)
+	halfWay.BytesPerSecond = 4000 // the download needs 1 h 5 m 32 s
+	downloads := []imagepull.Download{unpacked, halfWay, download("preloaded", 10)}
 	return func() livepull.Snapshot {
 		return livepull.Snapshot{Starting: starting, Downloads: downloads, Now: time.Now()}
 	}

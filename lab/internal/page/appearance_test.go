@@ -111,7 +111,7 @@ func TestTextIsComplete(t *testing.T) {
 
 // TestEveryWidth checks that no view is wider than the window, for narrow and wide windows.
 func TestEveryWidth(t *testing.T) {
-	s := standIn(t, "--pods=40", "--changes=4", "--predictable", "--node-startup=1ms")
+	s := standIn(t, "--pods=40", "--changes=4", "--predictable", "--revisions", "--node-startup=1ms")
 	tab := open(t, narrow)
 	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))

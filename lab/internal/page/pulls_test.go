@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
 // TestPullsInProgress checks the text, the color and the received share of the pulls in each state.
@@ -16,12 +18,13 @@ func TestPullsInProgress(t *testing.T) {
 	shown := ask[[]string](t, tab,
 		`[...document.querySelectorAll('.pulling li')].map((li) => [li.children[0].textContent,
 			li.children[2].className, li.querySelector('.progress i').style.width,
-		li.children[3].textContent.replace(/ · .*/, '')].join(' | '))`)
+		li.children[3].textContent.replace(/ · .*/, ''), li.querySelector('.download').textContent].join(' | '))`)
 	for i, want := range []string{
-		"queue/unpacked app | progress c-disk | 100% | unpacking",
-		"queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB",
-		"queue/waiting app | progress c-pull_queue endless | 100% | queued",
-		"not requested by a pod on this node | progress c-registry | 50% | 10 MiB of 20 MiB",
+		"queue/unpacked app | progress c-disk | 100% | unpacking | ",
+		"queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB | " +
+			"25 % at 3.9 KiB/s, download ends in about 1 h 05 m",
+		"queue/waiting app | progress c-pull_queue endless | 100% | queued | ",
+		"not requested by a pod on this node | progress c-registry | 50% | 10 MiB of 20 MiB | 50 %",
 	} {
 		if !slices.Contains(shown, want) {
 			t.Errorf("pull %d must show %q, got %q", i, want, shown)
@@ -33,6 +36,12 @@ func TestPullsInProgress(t *testing.T) {
 	if colors = slices.Compact(colors); len(colors) != 2 ||
 		strings.TrimPrefix(colors[0], "link") == strings.TrimPrefix(colors[1], "text") {
 		t.Errorf("links have the same color as other texts: %q", colors)
+	}
+	downloads, err := Downloads(tab, "/half-way:")
+	must(t, err)
+	if len(downloads) == 0 || downloads[0] != (Download{Pod: "half-way", Most: 25,
+		Text: "25 % at 3.9 KiB/s, download ends in about 1 h 05 m"}) {
+		t.Errorf("the downloads are %+v", downloads)
 	}
 	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
 	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
@@ -141,5 +150,68 @@ func TestPullsWithoutState(t *testing.T) {
 		"waits: 12.0 s queued, still waits c-pull_queue"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q,\nwant %q", got, want)
+	}
+}
+
+// TestDownloads checks the texts about the downloads of pulls in progress. Unknown values are missing. The line of a
+// download has its height even without a text, so that no row moves when the agent knows the rate.
+func TestDownloads(t *testing.T) {
+	tab := modules(t)
+	for _, width := range []int64{360, 1440} {
+		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
+		got := ask[[]string](t, tab, `(async () => {
+			const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
+				{ PullsView } = `+module("pullsview.js")+`, { downloadText } = `+module("pulls.js")+`;
+			const pull = { namespace: 'a', pod: 'b', container: 'app', image: 'r/i', registry: 'r', age_seconds: 3,
+				state: 'pulling', done_bytes: 43, total_bytes: 100 };
+			const fast = { ...pull, bytes_per_second: 12 << 20, remaining_seconds: 8.4 };
+			const known = new Known(), view = new PullsView(known, () => 0, () => {}, () => {}, () => '');
+			window.fetch = async () => Response.json({ items: [], recent: [] });
+			document.querySelector('main').replaceChildren(view.root);
+			view.show(parse('#/pulls'));
+			const heights = [pull, fast].map((p) => {
+				known.pulling([p]);
+				view.redraw();
+				return view.root.querySelector('.pulling').getBoundingClientRect().height;
+			});
+			return [heights[0] > 30 && heights[0] === heights[1] ? 'same height' : heights.join(' '),
+				...[[fast, 0], [fast, 2], [fast, 9], [{ ...fast, remaining_seconds: 0.2 }, 0],
+				[{ ...fast, remaining_seconds: 119.8 }, 0], [pull, 0], [{ ...fast, total_bytes: undefined,
+				remaining_seconds: undefined }, 0], [{ ...fast, state: 'unpacking' }, 0],
+				[{ ...fast, state: undefined }, 0]].map(([p, since]) => downloadText(p, since))]; })()`)
+		want := []string{"same height", "43 % at 12 MiB/s, download ends in about 8 s",
+			"43 % at 12 MiB/s, download ends in about 6 s", "43 % at 12 MiB/s",
+			"43 % at 12 MiB/s, download ends in about 1 s", "43 % at 12 MiB/s, download ends in about 2 m 00 s", "43 %",
+			"at 12 MiB/s", "", ""}
+		if !slices.Equal(got, want) {
+			t.Errorf("width %d: got %q,\nwant %q", width, got, want)
+		}
+	}
+}
+
+// TestDownloadOfPod checks that the view of a starting pod shows the download of the pod's image, and no other
+// download.
+func TestDownloadOfPod(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`, { PodView } = `+module("podview.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
+		const known = new Known(), view = new PodView(known, () => '');
+		const pull = { namespace: record.namespace, pod: record.name, container: 'app', state: 'pulling', done_bytes: 1,
+			total_bytes: 4, bytes_per_second: 3 << 20 };
+		window.fetch = async (path) => Response.json(path === 'api/v1/phases' ? { items: [] } : record);
+		document.querySelector('main').replaceChildren(view.root);
+		view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
+		while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
+		const texts = [[], [pull], [{ ...pull, pod: 'other' }, { ...pull, restart: true }]].map((items) => {
+			known.pulling(items);
+			view.redraw();
+			return view.root.querySelector('.download').textContent;
+		});
+		known.update({ ...record, state: 'ready' });
+		view.redraw();
+		return [...texts, String(view.root.querySelector('.download').checkVisibility())]; })()`)
+	if want := []string{"", "app: 25 % at 3.0 MiB/s", "", "false"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -72,6 +72,66 @@ const Help = `[...document.querySelectorAll('.pod-view .section')].filter((secti
 	section.querySelector('h2')?.textContent === 'What would help').flatMap((section) =>
 	[...section.querySelectorAll('li > span')].map((span) => span.textContent))`
 
+// Workload is the summary in the view of a workload.
+type Workload struct {
+	Verdict     string     `json:"verdict"`
+	Help        []string   `json:"help"`        // the changes that would make the start-ups faster
+	Differences []string   `json:"differences"` // sentences
+	Revisions   []Revision `json:"revisions"`   // the latest revision first
+}
+
+// Revision is one revision in the view of a workload.
+type Revision struct {
+	Name     string `json:"name"`
+	StartUps string `json:"start_ups"`
+	Error    string `json:"error"` // error bound of the mean
+	Pulled   string `json:"pulled"`
+}
+
+const workload = `(() => {
+	const panels = [...document.querySelectorAll('.workloads-view .panel')].filter((panel) => panel.checkVisibility());
+	const texts = (heading, selector, text) => panels.filter((panel) =>
+		panel.querySelector('h2')?.textContent === heading).flatMap((panel) =>
+		[...panel.querySelectorAll(selector)].map(text));
+	return { verdict: panels.find((panel) => panel.querySelector('.cause-bar'))?.querySelector('p').textContent ?? '',
+		help: texts('What would help', 'li', (li) => li.textContent),
+		differences: texts('Differences', 'li', (li) => li.textContent),
+		revisions: texts('Differences', 'tbody tr', ({ cells }) => ({ name: cells[0].firstChild.textContent,
+			start_ups: cells[1].textContent, error: cells[2].children[1].textContent,
+			pulled: cells[4].textContent })) };
+})()`
+
+// ReadWorkload returns the summary in the view of a workload. Without a summary, the texts are empty.
+func ReadWorkload(t *browser.Tab) (Workload, error) { return browser.Ask[Workload](t, workload) }
+
+// Download is what the page and the API show about one download in progress.
+type Download struct {
+	Pod  string  `json:"pod"`
+	Text string  `json:"text"` // the text of the page
+	Most float64 `json:"most"` // the largest share that the API has reported, in percent
+}
+
+// Downloads returns the downloads of the images whose reference contains the given text, until these downloads end, but
+// at most for 5 s.
+func Downloads(t *browser.Tab, image string) ([]Download, error) {
+	return browser.Ask[[]Download](t, `(async () => {
+		const seen = [], most = new Map();
+		for (let n = 0; n < 50; n++) {
+			const lines = new Map([...document.querySelectorAll('.pulling li')].map((li) =>
+				[li.firstChild.textContent, li.querySelector('.download').textContent]));
+			const { items } = await (await fetch('api/v1/pulls?limit=1')).json();
+			const pulls = items.filter((p) => p.pod && p.image.includes(`+quoted(image)+`));
+			if (pulls.length === 0 && seen.length > 0) break;
+			for (const p of pulls.filter((p) => p.state === 'pulling' && p.total_bytes)) {
+				const text = lines.get(p.namespace + '/' + p.pod + ' ' + p.container);
+				most.set(p.pod, Math.max(most.get(p.pod) ?? 0, 100 * (p.done_bytes ?? 0) / p.total_bytes));
+				if (text) seen.push({ pod: p.pod, text, most: most.get(p.pod) });
+			}
+			await new Promise((done) => setTimeout(done, 100));
+		}
+		return seen; })()`)
+}
+
 // NodeStartUp is a JavaScript expression for the part of the view of the node that shows the node's start-up.
 const NodeStartUp = `[...document.querySelectorAll('.node-view .panel')].find((panel) =>
 	panel.querySelector('h2')?.textContent === 'Start-up of the node')`
