@@ -75,7 +75,7 @@ func (p *pageRun) run(ctx context.Context) error {
 	}
 	for _, look := range []func(context.Context) error{
 		p.judgeStarting, p.judgeReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
-		p.pictures} {
+		p.judgeWorkload, p.pictures} {
 		if err := look(ctx); err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func (p *pageRun) start(ctx context.Context) error {
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// judgeStarting requires that, without a reload, the page shows a row for each starting pod and lists the pull in
-// progress.
+// judgeStarting requires that, without a reload, the page shows a row for each starting pod, and lists the pulls in
+// progress with their downloads.
 func (p *pageRun) judgeStarting(context.Context) error {
 	for _, pod := range p.pods() {
 		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
@@ -141,7 +141,7 @@ func (p *pageRun) judgeStarting(context.Context) error {
 		`document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
 		return err
 	}
-	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
+	return errors.Join(p.picture("pulling"), p.judgeDownloads(), p.follow("#/?q="+p.bench.Namespace))
 }
 
 // judgeReady requires that the row of each pod, except the stuck pod, changes to ready and leaves the list of starting

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/browser"
+	"github.com/podlapse/podlapse/lab/internal/page"
+)
+
+// workloadAnswer is the API's response about a workload.
+type workloadAnswer struct {
+	Verdict     string   `json:"verdict"`
+	Differences []string `json:"differences"`
+	WhatIf      []struct {
+		Text       string `json:"text"`
+		Effect     string `json:"effect"`
+		Assumption string `json:"assumption"`
+	} `json:"what_if"`
+	Summary struct {
+		Revisions []struct {
+			Name      string `json:"revision"`
+			Durations *struct {
+				StartUps int         `json:"start_ups"`
+				Error    json.Number `json:"mean_error_seconds"`
+			} `json:"durations"`
+			Pulled   int `json:"pulled"`
+			PulledOf int `json:"pulled_of"`
+		} `json:"revisions"`
+		Comparison struct {
+			From string `json:"from"`
+			To   string `json:"to"`
+		} `json:"comparison"`
+	} `json:"summary"`
+}
+
+// judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. The
+// API and the page must also agree about the two revisions in the opposite order.
+func (p *pageRun) judgeWorkload(ctx context.Context) error {
+	path := "/apis/apps/v1/namespaces/" + p.bench.Namespace + "/deployments/shop"
+	labels := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": "again"}}}
+	change := map[string]any{"spec": map[string]any{"template": labels}}
+	if err := p.bench.Kube.Merge(ctx, path, change); err != nil {
+		return fmt.Errorf("roll out deployment shop: %w", err)
+	}
+	workload := p.bench.Namespace + "/Deployment/shop"
+	latest, err := p.compareWorkload(ctx, workload, "")
+	if err != nil {
+		return err
+	}
+	c := latest.Summary.Comparison
+	_, err = p.compareWorkload(ctx, workload, c.To+","+c.From)
+	return err
+}
+
+// compareWorkload waits until the API reports two start-ups of each of two revisions, and the page shows the same
+// summary as the API. The page requests the summary at most every five seconds.
+func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions string) (workloadAnswer, error) {
+	fragment, request := "#/workloads?owner="+workload, "api/v1/workloads/"+workload
+	if revisions != "" {
+		fragment, request = fragment+"&revision="+revisions, request+"?revision="+revisions
+	}
+	if err := p.follow(fragment); err != nil {
+		return workloadAnswer{}, err
+	}
+	var answer workloadAnswer
+	what := "the page and the API to agree about two revisions of " + workload
+	err := p.bench.Node.Report.Wait(ctx, what, time.Minute, 200*time.Millisecond, func(context.Context) (err error) {
+		answer, err = browser.Ask[workloadAnswer](p.tab,
+			fmt.Sprintf(`fetch(%q).then((answer) => answer.json())`, request))
+		if err != nil {
+			return err
+		}
+		want, err := answer.shown()
+		if err != nil {
+			return err
+		}
+		settled := func(r page.Revision) bool { return r.StartUps == "2" }
+		if len(want.Revisions) != 2 || !settled(want.Revisions[0]) || !settled(want.Revisions[1]) {
+			return fmt.Errorf("the API has the revisions %+v, want two revisions with two start-ups", want.Revisions)
+		}
+		got, err := page.ReadWorkload(p.tab)
+		if err == nil && !want.equal(got) {
+			err = fmt.Errorf("the page shows %+v, but the API has %+v", got, want.Workload)
+		}
+		return err
+	})
+	p.verdict.Compared++
+	p.verdict.Note("the page shows for the revisions %s of %s: %q", revisions, workload, answer.Differences)
+	return answer, err
+}
+
+// shownWorkload is what the page must show.
+type shownWorkload struct{ page.Workload }
+
+// shown returns what the page must show for a response.
+func (a workloadAnswer) shown() (shownWorkload, error) {
+	w := page.Workload{Verdict: a.Verdict, Differences: a.Differences}
+	for _, change := range a.WhatIf[:min(len(a.WhatIf), 3)] {
+		w.Help = append(w.Help, change.Text+": "+change.Effect+", "+change.Assumption)
+	}
+	for _, r := range a.Summary.Revisions {
+		revision := page.Revision{Name: r.Name, StartUps: "0", Error: "–",
+			Pulled: fmt.Sprintf("%d of %d", r.Pulled, r.PulledOf)}
+		if r.Durations != nil {
+			bound, err := agent.Nanoseconds(r.Durations.Error)
+			if err != nil {
+				return shownWorkload{}, err
+			}
+			revision.StartUps, revision.Error = strconv.Itoa(r.Durations.StartUps), "±"+shownSeconds(bound)
+		}
+		w.Revisions = append(w.Revisions, revision)
+	}
+	return shownWorkload{w}, nil
+}
+
+func (w shownWorkload) equal(got page.Workload) bool {
+	return got.Verdict == w.Verdict && slices.Equal(got.Help, w.Help) &&
+		slices.Equal(got.Differences, w.Differences) && slices.Equal(got.Revisions, w.Revisions)
+}
+
+// shownShare matches the beginning of the text about a download.
+var shownShare = regexp.MustCompile(`^(?:<1|(\d+)) % ?`)
+
+// judgeDownloads compares the downloads in the view of pulls with the API, while the Deployment's pods pull their
+// image. The page receives the downloads every two seconds, so it must not show more than the API has reported.
+func (p *pageRun) judgeDownloads() error {
+	downloads, err := page.Downloads(p.tab, "/shop:")
+	if err != nil {
+		return err
+	}
+	for _, d := range downloads {
+		p.verdict.Compared++
+		share := shownShare.FindStringSubmatch(d.Text)
+		if share == nil {
+			p.verdict.Problem("pod %s: the text about the download is %q, want a share in percent", d.Pod, d.Text)
+			continue
+		}
+		percent, _ := strconv.ParseFloat(share[1], 64) // 0 for "<1 %"
+		if percent > d.Most+0.5 {
+			p.verdict.Problem("pod %s: the page shows %q, but the API has reported at most %.1f %%", d.Pod, d.Text,
+				d.Most)
+		}
+	}
+	if len(downloads) > 0 {
+		p.verdict.Note("the last text about a download is %q", downloads[len(downloads)-1].Text)
+	} else {
+		p.verdict.Note("no download was in progress when the view of pulls was open")
+	}
+	return nil
+}
