@@ -133,8 +133,8 @@ func TestOpenAPIListsEveryParameter(t *testing.T) {
 			}
 		}
 		slices.Sort(named)
-		response := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b", "{kind}", "c",
-			"{owner}", "d").Replace(path)+"?no-such-parameter=1")
+		names := strings.NewReplacer("{namespace}", "a", "{name}", "b", "{kind}", "c", "{owner}", "d")
+		response := (&fake{}).ask(t, http.MethodGet, names.Replace(path)+"?no-such-parameter=1")
 		if response.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
 			continue // handlers of documents ignore parameters
 		}

@@ -17,5 +17,5 @@ func (a readAPI) phases(w http.ResponseWriter, r *http.Request) {
 		list.Items = append(list.Items, api.PhaseMeaning{Phase: phase, Cause: timeline.CauseOf(phase),
 			Text: timeline.MeaningOf(phase)})
 	}
-	a.answer(w, r, list)
+	a.response(w, r, list)
 }

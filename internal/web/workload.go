@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSummarized is the maximum number of start-ups in the summary of a workload. A record of typical size needs 14 KB of
-// memory, so four concurrent requests need 11 MB for their records.
+// maxSummarized is the maximum number of start-ups in the summary of a workload. A record of typical size needs 14 KB
+// of memory, so four concurrent requests need 11 MB for their records.
 const maxSummarized = 200
 
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
@@ -48,7 +48,7 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	if earlier > 0 {
 		verdict += fmt.Sprintf("; without %d earlier start-ups", earlier)
 	}
-	a.answer(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
+	a.response(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
 		Earlier: earlier, Verdict: verdict, Summary: summary, Differences: render.Differences(summary),
 		WhatIf: whatif.Means(records)})
 }

@@ -32,9 +32,9 @@ func TestWorkload(t *testing.T) {
 	schema := schemaOf(t, "components", "schemas", "Workload")
 	for query, compare := range map[string][]string{"": {"second", "third"},
 		"?revision=first,third": {"first", "third"}, "?revision=third,second": {"third", "second"}} {
-		answer := f.ask(t, http.MethodGet, path+query)
-		check(t, schema, query, answer.Body.Bytes())
-		got := decode[api.WorkloadRecord](t, answer)
+		response := f.ask(t, http.MethodGet, path+query)
+		check(t, schema, query, response.Body.Bytes())
+		got := decode[api.WorkloadRecord](t, response)
 		want := workload.Summarize(records, workload.Options{Compare: compare})
 		for i := range want.Revisions {
 			want.Revisions[i].Containers = nil // JSON does not contain the containers
@@ -82,10 +82,10 @@ func TestUnknownWorkload(t *testing.T) {
 		"/other/StatefulSet/web":                     "no start-up of StatefulSet other/web is known on this node",
 		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node`,
 	} {
-		answer := f.ask(t, http.MethodGet, "/api/v1/workloads"+target)
-		got := decode[problem](t, answer)
-		if answer.Code != http.StatusNotFound || got.Error != "not_found" || !strings.Contains(got.Reason, want) {
-			t.Errorf("%s: %d %+v, want %q", target, answer.Code, got, want)
+		response := f.ask(t, http.MethodGet, "/api/v1/workloads"+target)
+		got := decode[problem](t, response)
+		if response.Code != http.StatusNotFound || got.Error != "not_found" || !strings.Contains(got.Reason, want) {
+			t.Errorf("%s: %d %+v, want %q", target, response.Code, got, want)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (c Client) Workload(ctx context.Context, namespace, kind, name string, revi
 	}
 	record, err := get[api.WorkloadRecord](ctx, c, query, "workloads", namespace, kind, name)
 	if err == nil && record.Summary.Causes == nil {
-		err = c.notAnAgent("the answer contains no summary")
+		err = c.notAnAgent("the response contains no summary")
 	}
 	return record, err
 }
@@ -185,7 +185,7 @@ func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces .
 func (c Client) Phases(ctx context.Context) (api.PhaseList, error) {
 	list, err := get[api.PhaseList](ctx, c, nil, "phases")
 	if err == nil && list.Items == nil {
-		err = c.notAnAgent("the answer contains no list")
+		err = c.notAnAgent("the response contains no list")
 	}
 	return list, err
 }

@@ -91,7 +91,7 @@ func TestWorkload(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := c.Workload(t.Context(), "shop", "Deployment", "web"); !errors.Is(err, ErrNotAnAgent) {
-		t.Errorf("an answer without a summary: %v", err)
+		t.Errorf("a response without a summary: %v", err)
 	}
 	const path = "/proxy/api/v1/workloads/shop/Deployment/web"
 	if len(asked) != 2 || asked[0] != path+"?revision=old%2Cnew" || asked[1] != path {
@@ -100,19 +100,19 @@ func TestWorkload(t *testing.T) {
 }
 
 func TestPhases(t *testing.T) {
-	answers := []string{`{"items":[{"phase":"pull","cause":"registry","text":"x"}]}`, `{}`}
+	responses := []string{`{"items":[{"phase":"pull","cause":"registry","text":"x"}]}`, `{}`}
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() != "/proxy/api/v1/phases" {
 			t.Errorf("requested %s", r.URL)
 		}
-		fmt.Fprint(w, answers[0])
-		answers = answers[1:]
+		fmt.Fprint(w, responses[0])
+		responses = responses[1:]
 	})
 	if got, err := c.Phases(t.Context()); err != nil || len(got.Items) != 1 || got.Items[0].Text != "x" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := c.Phases(t.Context()); !errors.Is(err, ErrNotAnAgent) {
-		t.Errorf("an answer without phases: %v", err)
+		t.Errorf("a response without phases: %v", err)
 	}
 }
 

@@ -35,7 +35,7 @@ export class Workload {
     if (owner !== this.#name.textContent) this.root.hidden = true;
     this.#path = path;
     this.#ask?.stop();
-    this.#ask = path ? new Aggregate(path, 5000, (answer) => this.#draw(owner, answer), this.#fares) : null;
+    this.#ask = path ? new Aggregate(path, 5000, (response) => this.#draw(owner, response), this.#fares) : null;
     this.want();
   }
 

@@ -57,7 +57,7 @@ const revisionsShown = `[...document.querySelectorAll('.workloads-view .panel')]
 		[...(node.cells ?? [node])].map((cell) => cell.textContent.replaceAll('\u00a0', ' ')).join(' | ')))`
 
 // TestRevisions compares the predictions and the differences of a workload with the API. With the keyboard, it selects
-// two other revisions. While the answers arrive, no visible element of the view may move.
+// two other revisions. While the responses arrive, no visible element of the view may move.
 func TestRevisions(t *testing.T) {
 	s := standIn(t, "--pods=1", "--revisions")
 	tab := open(t, wide)
@@ -65,7 +65,7 @@ func TestRevisions(t *testing.T) {
 		must(t, tab.Show(look))
 		must(t, tab.Go("http://"+s.address+"/#/quality"))
 		must(t, tab.Await("the page", `document.querySelector('.parts li') && `+Live, soon))
-		// Without the delay, the answer could arrive before the observer starts.
+		// Without the delay, the response could arrive before the observer starts.
 		ask[int](t, tab, `(() => { const usual = window.fetch;
 			window.fetch = async (path, options) => { await new Promise((done) => setTimeout(done,
 				path.startsWith('api/v1/workloads/') ? 1500 : 0)); return usual(path, options); };
@@ -75,7 +75,7 @@ func TestRevisions(t *testing.T) {
 		ask[int](t, tab, `(window.moved = [], new PerformanceObserver((list) => { for (const entry of list.getEntries())
 			for (const { node } of entry.sources) if (node?.closest?.('main')) window.moved.push(node.outerHTML);
 			}).observe({ type: 'layout-shift' }), 0)`)
-		type answer struct {
+		type response struct {
 			WhatIf []struct {
 				Text, Effect, Assumption string
 			} `json:"what_if"`
@@ -92,8 +92,8 @@ func TestRevisions(t *testing.T) {
 		}
 		compare := func(query string, row int) {
 			t.Helper()
-			want := ask[answer](t, tab, `fetch('api/v1/workloads/shop/StatefulSet/web`+query+
-				`').then((answer) => answer.json())`)
+			want := ask[response](t, tab, `fetch('api/v1/workloads/shop/StatefulSet/web`+query+
+				`').then((response) => response.json())`)
 			must(t, tab.Await("the differences", revisionsShown+`[0] === `+quoted(want.Differences[0]), soon))
 			shown := ask[[]string](t, tab, revisionsShown)
 			d := want.Summary.Comparison.Difference
@@ -129,7 +129,7 @@ func TestRevisions(t *testing.T) {
 			t.Errorf("the command is %q", command)
 		}
 		if moved := ask[[]string](t, tab, `window.moved`); len(moved) > 0 {
-			t.Errorf("in a window of %d, the answers moved %.500q", look.Width, moved)
+			t.Errorf("in a window of %d, the responses moved %.500q", look.Width, moved)
 		}
 		if over := ask[int](t, tab, Overflow); over > 0 {
 			t.Errorf("the page is %d pixels too wide for a window of %d", over, look.Width)
@@ -145,12 +145,12 @@ func TestUnprovenDifference(t *testing.T) {
 	got := ask[[]string](t, tab, `(async () => {
 		const { Workload } = `+module("workload.js")+`;
 		const revision = (name, durations) => ({ revision: name, durations, pulled: 0, pulled_of: 0 });
-		const answer = { verdict: 'no completed start-up', differences: ['too few'], what_if: [], summary: { causes: [],
-			revisions: [revision('b', { start_ups: 3, mean_seconds: 2, mean_error_seconds: 0.5 }), revision('a')],
+		const response = { verdict: 'no completed start-up', differences: ['too few'], what_if: [], summary: {
+			causes: [], revisions: [revision('b', { start_ups: 3, mean_seconds: 2, mean_error_seconds: 0.5 }), revision('a')],
 			comparison: { from: 'a', to: 'b', difference: { verdict: 'too_few', seconds: 2, error_seconds: 0.5 } } } };
 		const paths = [], usual = window.fetch;
 		window.fetch = async (path, options) => !path.startsWith('api/v1/workloads/') ? usual(path, options) :
-			(paths.push(path), Response.json(answer));
+			(paths.push(path), Response.json(response));
 		const workload = new Workload(() => {});
 		document.querySelector('main').replaceChildren(workload.root);
 		workload.show('shop/Job/a&b', 'a,b');

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// workloadAnswer is the API's response about a workload.
-type workloadAnswer struct {
+// workloadResponse is the API's response about a workload.
+type workloadResponse struct {
 	Verdict     string   `json:"verdict"`
 	Differences []string `json:"differences"`
 	WhatIf      []struct {
@@ -61,23 +61,23 @@ func (p *pageRun) judgeWorkload(ctx context.Context) error {
 
 // compareWorkload waits until the API reports two start-ups of each of two revisions, and the page shows the same
 // summary as the API. The page requests the summary at most every five seconds.
-func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions string) (workloadAnswer, error) {
+func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions string) (workloadResponse, error) {
 	fragment, request := "#/workloads?owner="+workload, "api/v1/workloads/"+workload
 	if revisions != "" {
 		fragment, request = fragment+"&revision="+revisions, request+"?revision="+revisions
 	}
 	if err := p.follow(fragment); err != nil {
-		return workloadAnswer{}, err
+		return workloadResponse{}, err
 	}
-	var answer workloadAnswer
+	var response workloadResponse
 	what := "the page and the API to agree about two revisions of " + workload
 	err := p.bench.Node.Report.Wait(ctx, what, time.Minute, 200*time.Millisecond, func(context.Context) (err error) {
-		answer, err = browser.Ask[workloadAnswer](p.tab,
-			fmt.Sprintf(`fetch(%q).then((answer) => answer.json())`, request))
+		response, err = browser.Ask[workloadResponse](p.tab,
+			fmt.Sprintf(`fetch(%q).then((response) => response.json())`, request))
 		if err != nil {
 			return err
 		}
-		want, err := answer.shown()
+		want, err := response.shown()
 		if err != nil {
 			return err
 		}
@@ -92,15 +92,15 @@ func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions strin
 		return err
 	})
 	p.verdict.Compared++
-	p.verdict.Note("the page shows for the revisions %s of %s: %q", revisions, workload, answer.Differences)
-	return answer, err
+	p.verdict.Note("the page shows for the revisions %s of %s: %q", revisions, workload, response.Differences)
+	return response, err
 }
 
 // shownWorkload is what the page must show.
 type shownWorkload struct{ page.Workload }
 
 // shown returns what the page must show for a response.
-func (a workloadAnswer) shown() (shownWorkload, error) {
+func (a workloadResponse) shown() (shownWorkload, error) {
 	w := page.Workload{Verdict: a.Verdict, Differences: a.Differences}
 	for _, change := range a.WhatIf[:min(len(a.WhatIf), 3)] {
 		w.Help = append(w.Help, change.Text+": "+change.Effect+", "+change.Assumption)
