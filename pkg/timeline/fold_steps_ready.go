@@ -81,10 +81,13 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 }
 
 // ranLongBefore reports whether the first ready status came late: the time since the container's start is longer than
-// the kubelet needs to report a ready container.
+// the kubelet needs to report a ready container. A listed status can arrive long after all containers were ready.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
-	ran := f.latestOf(c, MilestoneRunning)
-	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
+	ran, by := f.latestOf(c, MilestoneRunning), ready.latest
+	if all := f.bounds.find(podMilestone(MilestoneContainersReady)); all != nil {
+		by = min(by, all.latest)
+	}
+	return ran != nil && by-ran.latest > instant(statusPatience)
 }
 
 // readyLast returns the container that became ready last, or nil if no container was ready. If several
