@@ -85,10 +85,10 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 			if ended := f.e.latestSuccess(of); ended != minInstant {
 				over = ended + instant(relistEvery)
 			}
+		case before.Kind == KindSidecar && before.StartupProbe: // the probe begins after the hook
+			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestoneStarted})
 		case before.PostStartHook:
 			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestonePostStarted})
-		case before.Kind == KindSidecar && before.StartupProbe:
-			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestoneStarted})
 		}
 		if then <= over {
 			return true
