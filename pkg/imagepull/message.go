@@ -35,6 +35,10 @@ type Message struct {
 	// can belong to a different occurrence than the Event's text.
 	Combined bool
 
+	// AccessChecked is true if the kubelet checked whether the pod has access to a present image, for
+	// KindAlreadyPresent. By default, kubelets check the access since version 1.35.
+	AccessChecked bool
+
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
 	// true (kubelet ≥ 1.25).
 	Pull  time.Duration
@@ -93,6 +97,8 @@ func ParseMessage(reason, message string) Message {
 		switch s.kind {
 		case KindPulled:
 			m.readLengths(rest)
+		case KindAlreadyPresent:
+			m.AccessChecked = strings.HasPrefix(rest, s.after+" and can be accessed by the pod")
 		case KindPullFailed:
 			m.Failure = ClassifyFailure(s.before + rest)
 		}

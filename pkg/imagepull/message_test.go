@@ -43,7 +43,7 @@ var messageTests = []struct {
 	{"present", "Pulled", `Container image "app@sha256:00" already present on machine`,
 		Message{Kind: KindAlreadyPresent, Image: "app@sha256:00"}},
 	{"present 1.35", "Pulled", `Container image "app" already present on machine and can be accessed by the pod`,
-		Message{Kind: KindAlreadyPresent, Image: "app"}},
+		Message{Kind: KindAlreadyPresent, Image: "app", AccessChecked: true}},
 	{"failed", "Failed", `Failed to pull image "app": rpc error: code = NotFound desc = "app" not found`,
 		Message{Kind: KindPullFailed, Image: "app", Failure: FailureNotFound}},
 	{"not a pull: the image's name is invalid", "InspectFailed",

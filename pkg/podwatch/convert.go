@@ -50,6 +50,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
 		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, byClaim),
 		RemoteVolumes:  slices.ContainsFunc(pod.Spec.Volumes, isRemote),
+		PullSecrets:    len(pod.Spec.ImagePullSecrets) > 0,
 		FieldsManaged:  len(pod.ManagedFields) > 0,
 
 		KubeletGeneration: pod.Status.ObservedGeneration,

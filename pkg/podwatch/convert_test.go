@@ -42,6 +42,7 @@ var fullPod = &corev1.Pod{
 	Spec: corev1.PodSpec{
 		NodeName: "node-a", HostNetwork: true, RestartPolicy: corev1.RestartPolicyAlways,
 		ResourceClaims:    []corev1.PodResourceClaim{{Name: "gpu"}},
+		ImagePullSecrets:  []corev1.LocalObjectReference{{Name: "registry"}},
 		PriorityClassName: "high", RuntimeClassName: to("gvisor"),
 		ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
 		Volumes: []corev1.Volume{
@@ -116,7 +117,7 @@ var fullConverted = timeline.Pod{
 	CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 	Phase: "Pending", Reason: "why", ReadinessGates: true,
 	Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true,
-	ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
+	ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true, PullSecrets: true,
 	Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 	Containers: []timeline.Container{
 		{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},

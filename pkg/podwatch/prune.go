@@ -116,6 +116,7 @@ var (
 		2:  containerFields,         // containers
 		3:  nil,                     // restartPolicy
 		10: nil,                     // nodeName
+		15: noFields,                // imagePullSecrets
 		20: containerFields,         // initContainers
 		24: nil,                     // priorityClassName
 		28: noFields,                // readinessGates

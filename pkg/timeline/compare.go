@@ -44,6 +44,7 @@ func comparePods(a, b *Pod) int {
 		a.FailedBy.Compare(b.FailedBy),
 		compareBools(a.HostNetwork, b.HostNetwork), compareBools(a.ResourceClaims, b.ResourceClaims),
 		compareBools(a.VolumeClaims, b.VolumeClaims), compareBools(a.RemoteVolumes, b.RemoteVolumes),
+		compareBools(a.PullSecrets, b.PullSecrets),
 		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent), cmp.Compare(a.Labels, b.Labels),
 		compareTraits(a.Traits, b.Traits))
 }

@@ -13,6 +13,7 @@ import (
 type pulledEvent struct {
 	window
 	present bool   // the image was already present, so the kubelet did not pull it
+	checked bool   // the kubelet checked whether the pod has access to the present image
 	image   uint64 // textHash of the image that the Event names
 	lengths pullLengths
 }
@@ -127,7 +128,7 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 
 // applyPulled records that the image is present.
 func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Message) {
-	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
+	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m.AccessChecked,
 		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	e.keepPulled(c, p)
 }
@@ -136,6 +137,7 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 // Event about a present image.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
+		compareBools(p.checked, o.checked),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
 		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit),
 		cmp.Compare(p.image, o.image))

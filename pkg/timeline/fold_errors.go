@@ -121,7 +121,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return max(runtimeSlack, f.slowest, beyond)
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
-	case s.Phase == PhasePostStartHook && end.milestone == MilestonePullFinished:
+	case s.Phase == PhasePostStartHook && end.milestone != MilestonePostStarted:
 		return f.undatedAfterHook(s)
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),
@@ -156,21 +156,6 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 			return min(max(runtimeSlack, f.slowest), running.latest.sub(ready.earliest))
 		}
 		return runtimeSlack
-	}
-	return 0
-}
-
-// undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
-// container's image. Kubelet 1.33 also looks up registry credentials, even if the image is present. After a sidecar,
-// the kubelet first lists the running containers.
-func (f *fold) undatedAfterHook(s Span) time.Duration {
-	switch {
-	case !f.e.kubelet133:
-		return s.Duration()
-	case slices.ContainsFunc(f.containers, func(c *Container) bool {
-		return c.Kind == KindSidecar && c.Name == s.Container
-	}):
-		return statusPatience
 	}
 	return 0
 }

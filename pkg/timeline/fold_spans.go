@@ -105,6 +105,9 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if f.mayHidePulls(from, until, w) {
 		w = withHiddenPulls(w)
 	}
+	if f.mayPrecedeRun(from, w) {
+		w.phases = union(w.phases, beforeHook)
+	}
 	phase, merged := charge(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,

@@ -2,43 +2,6 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
-// post-start hook, the kubelet first waits for this hook.
-func (f *fold) waitForWork(c *Container) step {
-	if before := f.before(c.Name); before != nil && before.PostStartHook && !f.endsOwnHook(before) {
-		return step{phase: PhasePostStartHook, previous: true}
-	}
-	return step{phase: PhaseKubeletSync}
-}
-
-// endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
-// writes the status of a sidecar after the hook, and continues with the next container after this status or after the
-// sidecar's startup probe (computeInitContainerActions in pkg/kubelet/kuberuntime). Main containers have no status
-// until the kubelet has worked on all of them.
-func (f *fold) endsOwnHook(c *Container) bool {
-	switch {
-	case f.isLast(c):
-		return true
-	case c.Kind != KindSidecar:
-		return false
-	case c.StartupProbe:
-		return f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestoneStarted}) != nil
-	}
-	reported := f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestonePostStarted})
-	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
-}
-
-// orCredentials returns the wait before a request for a pull. Since version 1.33, the kubelet looks up the registry
-// credentials before it requests a pull, and can run a credential plugin for a minute (pkg/kubelet/images,
-// EnsureImageExists). No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also
-// contain work of the kubelet.
-func orCredentials(wait step) step {
-	if wait.phase == PhasePostStartHook {
-		wait.also = alsoKubeletSync
-	}
-	return wait
-}
-
 // pullSteps returns the steps before the creation of a container. If the image was present, only an Event can report
 // when the kubelet found the image. If the pull policy forbids pulls, the kubelet can refuse the container in an early
 // attempt, and find the image in a later attempt.
@@ -66,6 +29,9 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
+			if f.e.pod.PullSecrets && f.mayLookUp(index) {
+				wait = orCredentials(wait)
+			}
 			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
 			steps = append(steps, wait)
 			continue

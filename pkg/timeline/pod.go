@@ -77,6 +77,8 @@ type Pod struct {
 	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
 	// claims, CSI volumes, and volumes on file servers.
 	RemoteVolumes bool `json:"remote_volumes,omitzero"`
+	// PullSecrets is true if the pod names Secrets with registry credentials (spec.imagePullSecrets).
+	PullSecrets bool `json:"pull_secrets,omitzero"`
 
 	Phase          string      `json:"phase,omitzero"`  // Pending, Running, Succeeded, Failed
 	Reason         string      `json:"reason,omitzero"` // status.reason, e.g. Evicted, OutOfcpu

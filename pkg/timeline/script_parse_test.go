@@ -222,6 +222,9 @@ func (s *script) line(line string) error {
 	case "gates":
 		s.pod.ReadinessGates = true
 		return nil
+	case "secrets":
+		s.pod.PullSecrets = true
+		return nil
 	case "hostnetwork":
 		s.pod.HostNetwork = true
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // writeScript writes observations as a script (see TestScripts). Test failures print this script, and testdata can
 // contain it.
-func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
+func writeScript(a Scope, pod *Pod, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
 	for _, source := range []struct {
@@ -21,7 +21,7 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 		}
 	}
 	out.WriteByte('\n')
-	for _, c := range containers {
+	for _, c := range pod.Containers {
 		words := []string{"spec", string(c.Kind), c.Name, c.Image}
 		if c.PullPolicy != PullIfNotPresent {
 			words = append(words, string(c.PullPolicy))
@@ -30,8 +30,11 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 			flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness", c.PostStartHook, "hook")...)
 		out.WriteString(strings.Join(words, " ") + "\n")
 	}
-	if gates {
+	if pod.ReadinessGates {
 		out.WriteString("gates\n")
+	}
+	if pod.PullSecrets {
+		out.WriteString("secrets\n")
 	}
 	observations = slices.Clone(observations)
 	slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })

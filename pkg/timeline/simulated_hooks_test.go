@@ -1,13 +1,15 @@
 package timeline
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 )
 
 // TestSimulatedHooks simulates pods with post-start hooks. Before the kubelet requests a pull, it possibly runs a
-// credential plugin. The timeline must not charge the plugin to the application, whatever the sources lose.
+// credential plugin. A kubelet that checks the access to present images also runs the plugin before it finds a present
+// image. The timeline must not charge the plugin to the application, whatever the sources lose.
 func TestSimulatedHooks(t *testing.T) {
 	for _, s := range sourceSets {
 		t.Run(s.name, func(t *testing.T) {
@@ -23,7 +25,7 @@ func TestSimulatedHooks(t *testing.T) {
 
 // withHooks gives some containers of a simulated pod a post-start hook. No container fails.
 func withHooks(l *simulatedPod) {
-	l.credentials = true
+	l.credentials, l.accessChecked, l.pod.PullSecrets = true, l.chance(0.5), l.chance(0.5)
 	for i, c := range l.containers {
 		c.crashes, c.pullFailures = 0, 0
 		c.PostStartHook = c.Kind != KindInit && l.chance(0.5)
@@ -38,7 +40,16 @@ func (l *simulatedPod) runHook(c *simulatedContainer) {
 	}
 }
 
-// lookUpCredentials runs a credential plugin before a request for a pull.
+// findPresent creates the Event about a present image.
+func (l *simulatedPod) findPresent(c *simulatedContainer) {
+	message := fmt.Sprintf("Container image %q already present on machine", c.Image)
+	if l.accessChecked {
+		message += " and can be accessed by the pod"
+	}
+	l.event(c.Name, "Pulled", message)
+}
+
+// lookUpCredentials runs a credential plugin before a request for a pull or before the check of a present image.
 func (l *simulatedPod) lookUpCredentials() {
 	if l.credentials && l.chance(0.5) {
 		l.now = l.now.Add(l.length(time.Millisecond, 20*time.Second))

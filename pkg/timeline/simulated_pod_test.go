@@ -23,10 +23,11 @@ type simulatedPod struct {
 	// after this response can be merged.
 	respondedLate bool
 	// credentials reports whether the kubelet possibly runs a credential plugin before it requests a pull.
-	credentials bool
-	images      map[string]*storedImage
-	wording     int  // the format of a pull's durations in this kubelet
-	stamped     bool // the runtime has all timestamps of a sandbox (containerd 2)
+	credentials   bool
+	accessChecked bool // the kubelet checks whether the pod has access to present images
+	images        map[string]*storedImage
+	wording       int  // the format of a pull's durations in this kubelet
+	stamped       bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	milestones map[trueMilestone]time.Time
 	truth      []stretch // the true phases as docs/architecture.md defines phases
@@ -303,10 +304,13 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 	case c.attempt > 0: // the time between two runs is one phase
 		create = c.wait
 		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
-		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+		l.findPresent(c)
 	default:
+		if l.accessChecked {
+			l.lookUpCredentials()
+		}
 		l.step(c.wait, c, MilestonePullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
-		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+		l.findPresent(c)
 	}
 	l.step(create, c, MilestoneContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
 	l.step(PhaseContainerStart, c, MilestoneRunning, c.attempt, l.length(5*time.Millisecond, time.Second))

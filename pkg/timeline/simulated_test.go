@@ -127,7 +127,7 @@ func checkObserved(t *testing.T, s sourceSet, seed uint64, l *simulatedPod) map[
 		breaches := p.check()
 		for property, breach := range breaches {
 			breaches[property] = fmt.Sprintf("seed %d: %s\n%s%s", seed, breach, p.summary(),
-				writeScript(s.scope, l.pod.Containers, l.pod.ReadinessGates, observations))
+				writeScript(s.scope, &l.pod, observations))
 		}
 		return breaches
 	}

@@ -1,0 +1,99 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
+// post-start hook, the kubelet first waits for this hook.
+func (f *fold) waitForWork(c *Container) step {
+	if before := f.before(c.Name); before != nil && before.PostStartHook && !f.endsOwnHook(before) {
+		return step{phase: PhasePostStartHook, previous: true}
+	}
+	return step{phase: PhaseKubeletSync}
+}
+
+// endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
+// writes the status of a sidecar after the hook, and continues with the next container after this status or after the
+// sidecar's startup probe (computeInitContainerActions in pkg/kubelet/kuberuntime). Main containers have no status
+// until the kubelet has worked on all of them.
+func (f *fold) endsOwnHook(c *Container) bool {
+	switch {
+	case f.isLast(c):
+		return true
+	case c.Kind != KindSidecar:
+		return false
+	case c.StartupProbe:
+		return f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestoneStarted}) != nil
+	}
+	reported := f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestonePostStarted})
+	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
+}
+
+// orCredentials returns the wait before the kubelet requests a pull or finds a present image. Before, the kubelet can
+// look up the registry credentials, and run a credential plugin for a minute (pkg/kubelet/images, EnsureImageExists).
+// No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also contain work of the
+// kubelet.
+func orCredentials(wait step) step {
+	if wait.phase == PhasePostStartHook {
+		wait.also = alsoKubeletSync
+	}
+	return wait
+}
+
+// mayLookUp reports whether the kubelet possibly looked up registry credentials before it found a container's image. By
+// default, kubelets since version 1.35 check whether a pod has access to a present image, and report the check in the
+// Event about the image. A kubelet that checks an image looks up credentials only if an earlier pull of this kubelet got
+// the image with a Secret or a service account (pkg/kubelet/images/pullmanager, MustAttemptImagePull). The kubelet
+// allows the access only if the pod has the same Secret, or if a plugin returns credentials for the pod's service
+// account. No source reports how the image was pulled earlier. Without an Event about the image, the Events about the
+// pod's other images show whether the kubelet checks images.
+func (f *fold) mayLookUp(index int16) bool {
+	if p := f.pulls[index].pulled; p.present {
+		return p.checked
+	}
+	return f.e.kubelet133 && !slices.ContainsFunc(f.pulls, func(p pullEvidence) bool {
+		return p.pulled.present && !p.pulled.checked
+	})
+}
+
+// undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
+// container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the credentials of a
+// pod with a service account. Static pods have no service account. Until the kubelet has found the image, it can also
+// look up credentials in order to pull the image again. After a sidecar, the kubelet first lists the running containers.
+// In all cases, the kubelet asks the runtime about the image and then creates the Event. On a busy node, both take time.
+func (f *fold) undatedAfterHook(s Span) time.Duration {
+	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
+	if i < 0 || i == len(f.containers)-1 {
+		return 0
+	}
+	next := f.index(f.containers[i+1].Name)
+	switch {
+	case !f.e.kubelet133,
+		f.mayLookUp(next) && (f.e.pod.ReadAt.IsZero() || !f.pulls[next].pulled.present):
+		return s.Duration()
+	case f.containers[i].Kind == KindSidecar:
+		return statusPatience
+	}
+	return busySlack + time.Duration(eventSlack)
+}
+
+// beforeHook lists the work on a container before its post-start hook.
+var beforeHook = []Phase{
+	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
+}
+
+// mayPrecedeRun reports whether a period that seems to be a post-start hook can have begun before the container ran. The
+// argument "from" is the beginning of the period. If the runtime does not report the container's start, the kubelet's
+// timestamp is truncated to seconds, so the estimate of the start can be later than the beginning of the period. If the
+// period can contain work on the next container, it is unattributed anyway.
+func (f *fold) mayPrecedeRun(from *bound, w phaseCandidates) bool {
+	s := step{previous: true}
+	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {
+		return false
+	}
+	index := f.index(w.container)
+	ran := f.bounds.find(milestoneKey{index, f.lastAttempt(index, MilestoneRunning), MilestoneRunning})
+	return ran == nil || ran.estimate() > from.estimate()
+}
