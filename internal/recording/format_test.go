@@ -46,7 +46,8 @@ var formatTests = []struct {
 				{
 					Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways,
 					StartupProbe:   true,
-					ReadinessProbe: true, PostStartHook: true, PreStopHook: true, RestartsAlways: true,
+					ReadinessProbe: true, LivenessProbe: true, PostStartHook: true, PreStopHook: true,
+					MemoryLimited: true, RestartsAlways: true,
 					StartupTiming:   timeline.ProbeTiming{InitialDelay: 1, Period: 2, Timeout: 3, Successes: 4},
 					ReadinessTiming: timeline.ProbeTiming{InitialDelay: 5, Period: 6, Timeout: 7, Successes: 8},
 					State:           timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1,
@@ -72,10 +73,11 @@ var formatTests = []struct {
 			`"pull_secrets":true,` +
 			`"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
 			`"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-			`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,` +
+			`"startup_probe":true,"readiness_probe":true,"liveness_probe":true,"post_start_hook":true,` +
+			`"pre_stop_hook":true,` +
 			`"startup_timing":{"initial_delay":1,"period":2,"timeout":3,"successes":4},` +
 			`"readiness_timing":{"initial_delay":5,"period":6,"timeout":7,"successes":8},` +
-			`"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
+			`"memory_limited":true,"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 			`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,` +
 			`"end_reason":"Error","started":true,"ready":true,"last_run":{"finished_at":"2026-03-01T12:00:00Z",` +
 			`"exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,

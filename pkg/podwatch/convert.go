@@ -146,7 +146,20 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 		statuses := status.EphemeralContainerStatuses // the kubelet never restarts an ephemeral container
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, corev1.RestartPolicyNever, statuses))
 	}
+	if memoryLimited(spec.Resources) {
+		for i := range converted {
+			converted[i].MemoryLimited = converted[i].Kind != timeline.KindImageVolume
+		}
+	}
 	return converted
+}
+
+func memoryLimited(resources *corev1.ResourceRequirements) bool {
+	if resources == nil {
+		return false
+	}
+	_, limited := resources.Limits[corev1.ResourceMemory]
+	return limited
 }
 
 // kindOfInit distinguishes sidecars from init containers that must complete.
@@ -191,6 +204,8 @@ func convertContainer(
 		ReadinessProbe: c.ReadinessProbe != nil,
 		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
 		PreStopHook:    c.Lifecycle != nil && c.Lifecycle.PreStop != nil,
+		LivenessProbe:  c.LivenessProbe != nil,
+		MemoryLimited:  memoryLimited(&c.Resources),
 		RestartsAlways: restarts == corev1.RestartPolicyAlways && kind != timeline.KindInit,
 
 		StartupTiming:   probeTiming(c.StartupProbe),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -60,8 +61,11 @@ var fullPod = &corev1.Pod{
 			{Name: "once", Image: "o", RestartPolicy: to(corev1.ContainerRestartPolicy("OnFailure"))},
 		},
 		Containers: []corev1.Container{
-			{Name: "app", Image: "a:1", ImagePullPolicy: corev1.PullIfNotPresent, ReadinessProbe: &corev1.Probe{
-				InitialDelaySeconds: 5, PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 2}},
+			{Name: "app", Image: "a:1", ImagePullPolicy: corev1.PullIfNotPresent, LivenessProbe: &corev1.Probe{},
+				ReadinessProbe: &corev1.Probe{
+					InitialDelaySeconds: 5, PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 2},
+				Resources: corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}},
 			{Name: "slow", Image: "s"},
 			{Name: "new", Image: "n"},
 		},
@@ -130,7 +134,7 @@ var fullConverted = timeline.Pod{
 			LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
 		{Name: "once", Kind: timeline.KindInit, Image: "o"},
 		{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent,
-			ReadinessProbe: true, RestartsAlways: true,
+			LivenessProbe: true, ReadinessProbe: true, MemoryLimited: true, RestartsAlways: true,
 			ReadinessTiming: timeline.ProbeTiming{InitialDelay: 5 * time.Second, Period: 10 * time.Second,
 				Timeout: time.Second, Successes: 2},
 			State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},

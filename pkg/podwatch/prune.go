@@ -123,11 +123,14 @@ var (
 		29: nil,                     // runtimeClassName
 		34: {1: containerFields},    // ephemeralContainers
 		39: noFields,                // resourceClaims
+		40: {1: {1: nil}},           // resources: the names of the limits
 	}
 
 	containerFields = readFields{
 		1:  nil,                        // name
 		2:  nil,                        // image
+		8:  {1: {1: nil}},              // resources: the names of the limits
+		10: noFields,                   // livenessProbe
 		11: noFields,                   // readinessProbe
 		12: {1: noFields, 2: noFields}, // lifecycle: postStart, preStop
 		14: nil,                        // imagePullPolicy

@@ -77,7 +77,8 @@ func compareContainers(a, b Container) int {
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image),
 		cmp.Compare(a.PullPolicy, b.PullPolicy),
 		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe),
-		compareBools(a.PostStartHook, b.PostStartHook),
+		compareBools(a.LivenessProbe, b.LivenessProbe), compareBools(a.PostStartHook, b.PostStartHook),
+		compareBools(a.MemoryLimited, b.MemoryLimited),
 		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways),
 		cmp.Compare(a.EndReason, b.EndReason),
 		compareTimings(a.StartupTiming, b.StartupTiming), compareTimings(a.ReadinessTiming, b.ReadinessTiming))

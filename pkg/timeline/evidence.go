@@ -167,7 +167,10 @@ type refusals struct {
 }
 
 // exit holds the exit code of one run of a container.
-type exit struct{ attempt, code int }
+type exit struct {
+	attempt, code int
+	outOfMemory   bool // the kernel killed the container for lack of memory
+}
 
 // NewEvidence returns empty evidence.
 func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }

@@ -35,7 +35,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		if !lostRun(c.EndReason, c.ExitCode) {
 			addRun(MilestoneFinished, c.Attempt, c.FinishedAt)
 		}
-		e.keepExit(evidence, c.Attempt, c.ExitCode)
+		e.keepExit(evidence, c.Attempt, c.ExitCode, c.EndReason)
 	}
 	if c.LastRun != nil {
 		last := c.Attempt - 1
@@ -47,7 +47,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
 				addRun(MilestoneFinished, last, c.LastRun.FinishedAt)
 			}
-			e.keepExit(evidence, last, c.LastRun.ExitCode)
+			e.keepExit(evidence, last, c.LastRun.ExitCode, c.LastRun.Reason)
 		}
 	}
 	if c.State == StateWaiting {
@@ -153,19 +153,21 @@ func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepu
 
 // keepExit records the exit code of a run. If exit codes contradict each other, keepExit keeps the highest exit
 // code, so the order of arrival does not matter.
-func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
+func (e *Evidence) keepExit(c *containerEvidence, attempt, code int, reason string) {
 	if attempt >= maxAttempts {
 		return
 	}
+	ended := exit{attempt, code, reason == reasonOutOfMemory}
 	for i := range c.exits {
-		if c.exits[i].attempt == attempt {
-			e.changed = e.changed || code > c.exits[i].code
-			c.exits[i].code = max(c.exits[i].code, code)
+		if known := &c.exits[i]; known.attempt == attempt {
+			ended.code, ended.outOfMemory = max(code, known.code), ended.outOfMemory || known.outOfMemory
+			e.changed = e.changed || ended != *known
+			*known = ended
 			return
 		}
 	}
 	e.changed = true
-	c.exits = append(c.exits, exit{attempt, code})
+	c.exits = append(c.exits, ended)
 }
 
 // exitCode returns the exit code of a run. If the exit code is unknown, ok is false.

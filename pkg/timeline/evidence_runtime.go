@@ -107,7 +107,7 @@ func (e *Evidence) applyRun(r ContainerRun) {
 		addPoint(MilestoneFinished, r.FinishedAt)
 	}
 	if !r.FinishedAt.IsZero() {
-		e.keepExit(evidence, r.Attempt, r.ExitCode)
+		e.keepExit(evidence, r.Attempt, r.ExitCode, r.Reason)
 	}
 }
 

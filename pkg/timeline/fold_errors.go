@@ -103,6 +103,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	switch {
 	case s.Phase == PhaseUnattributed:
 		return 0
+	case f.undatedKill(s, end):
+		return s.Duration()
 	case !s.Phase.IsGroup() && slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
 	case begin.milestone == MilestoneNameRefused || begin.milestone == MilestoneInspectFailed:

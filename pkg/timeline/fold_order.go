@@ -105,11 +105,14 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of an init container's steps up to its first success. After an init container
-// succeeds, the kubelet continues with the next container. For other containers, and for an init container that never
-// succeeded, firstSuccess returns the number of all steps.
+// firstSuccess returns the number of steps of an init container or a sidecar until the kubelet continued with the next
+// container: up to the first success of an init container, or before the end of a sidecar's last run. For other
+// containers, and for an init container that never succeeded, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
-	if c.Kind != KindInit {
+	switch last := len(steps) - 1; {
+	case c.Kind == KindSidecar && steps[last].key.milestone == MilestoneFinished:
+		return last
+	case c.Kind != KindInit:
 		return len(steps)
 	}
 	evidence := &f.e.containers[f.index(c.Name)]

@@ -60,6 +60,9 @@ func (f *fold) containerSteps(c *Container) chain {
 	if c.Kind == KindInit {
 		ended = PhaseInitRun
 	}
+	// The next init container waits for a sidecar's startup probe.
+	started, probed := step{key: milestoneKey{index, last, MilestoneStarted}, phase: PhaseStartupProbe},
+		c.Kind == KindSidecar && c.StartupProbe
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
@@ -94,19 +97,18 @@ func (f *fold) containerSteps(c *Container) chain {
 			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted},
 				phase: PhasePostStartHook})
 		}
+		if attempt == last && probed && f.bounds.find(started.key) != nil {
+			steps, probed = append(steps, started), false
+		}
 		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
 		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c):
-			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
-				finished.phase = PhaseSandboxLost
-			}
-			steps = append(steps, finished)
+			steps = append(steps, f.endOf(c, finished))
 		}
 	}
-	if c.Kind == KindSidecar && c.StartupProbe {
-		// The next init container waits for this sidecar's probe.
-		steps = append(steps, step{key: milestoneKey{index, last, MilestoneStarted}, phase: PhaseStartupProbe})
+	if probed {
+		steps = append(steps, started)
 	}
 	return chain{container: c.Name, steps: steps}
 }

@@ -58,6 +58,8 @@ var (
 	alsoDevice          = []Phase{PhaseDevice}
 	alsoAPIServer       = []Phase{PhaseAPIServer}
 	alsoKubeletSync     = []Phase{PhaseKubeletSync}
+	alsoSandboxLost     = []Phase{PhaseSandboxLost}
+	alsoUnattributed    = []Phase{PhaseUnattributed} // a party without a phase
 	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 

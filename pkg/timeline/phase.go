@@ -154,6 +154,8 @@ func (p Phase) IsGroup() bool {
 	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
 }
 
+func (p Phase) isUnattributed() bool { return p == PhaseUnattributed }
+
 // groups returns the group phases other than PhaseUnattributed, and the phases of each group.
 func groups() []phaseGroup {
 	return []phaseGroup{

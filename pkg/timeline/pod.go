@@ -170,11 +170,14 @@ type Container struct {
 	PullPolicy     PullPolicy    `json:"pull_policy,omitzero"`
 	StartupProbe   bool          `json:"startup_probe,omitzero"`
 	ReadinessProbe bool          `json:"readiness_probe,omitzero"`
+	LivenessProbe  bool          `json:"liveness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
 	// StartupTiming and ReadinessTiming are zero without the probe.
 	StartupTiming   ProbeTiming `json:"startup_timing,omitzero"`
 	ReadinessTiming ProbeTiming `json:"readiness_timing,omitzero"`
+	// MemoryLimited is true if the container or its pod has a memory limit.
+	MemoryLimited bool `json:"memory_limited,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
 

@@ -26,6 +26,10 @@ func (s *script) spec(words []string) error {
 			c.StartupProbe = true
 		case "hook":
 			c.PostStartHook = true
+		case "liveness":
+			c.LivenessProbe = true
+		case "limit":
+			c.MemoryLimited = true
 		case "prestop":
 			c.PreStopHook = true
 		case "readiness":

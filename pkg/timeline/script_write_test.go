@@ -27,7 +27,8 @@ func writeScript(a Scope, pod *Pod, observations []Observation) string {
 			words = append(words, string(c.PullPolicy))
 		}
 		words = append(words,
-			flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness", c.PostStartHook, "hook")...)
+			flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness", c.PostStartHook, "hook",
+				c.LivenessProbe, "liveness", c.MemoryLimited, "limit")...)
 		out.WriteString(strings.Join(words, " ") + "\n")
 	}
 	if pod.ReadinessGates {

@@ -33,6 +33,8 @@ type simulatedPod struct {
 	truth      []stretch // the true phases as docs/architecture.md defines phases
 	events     []occurrence
 	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
+	kills      bool                  // the node and other parties possibly kill containers
+	reasons    map[trueMilestone]string
 }
 
 // trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
@@ -100,7 +102,7 @@ func simulate(random *rand.Rand) *simulatedPod {
 // simulateChanged does the same as simulate, but first changes the properties of the pod.
 func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPod {
 	l := &simulatedPod{random: random, milestones: map[trueMilestone]time.Time{}, exits: map[trueMilestone]int{},
-		images: map[string]*storedImage{}}
+		images: map[string]*storedImage{}, reasons: map[trueMilestone]string{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
@@ -201,13 +203,12 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 			}
 			return
 		}
-		code := 0
-		if c.attempt < c.crashes {
-			code = 1
+		phase, failed := PhaseInitRun, c.attempt < c.crashes
+		if failed {
+			phase = l.failRun(c, phase)
 		}
-		l.exits[trueMilestone{MilestoneFinished, c.Name, c.attempt}] = code
-		l.step(PhaseInitRun, c, MilestoneFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
-		if code == 0 {
+		l.step(phase, c, MilestoneFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		if !failed {
 			return
 		}
 		l.again(c)
@@ -269,9 +270,9 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
-	l.exits[key] = 1
+	phase := l.failRun(c, PhaseFailedRun)
 	if idle {
-		l.record(PhaseFailedRun, c.Name, c.endsAt, key)
+		l.record(phase, c.Name, c.endsAt, key)
 		if l.now.Before(c.endsAt) {
 			l.now = c.endsAt
 		}

@@ -148,10 +148,9 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 		return s
 	}
 	run := func(n int) Run {
+		finished := trueMilestone{MilestoneFinished, c.Name, n}
 		return Run{w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t).
-				Truncate(time.Second),
-			w.exits[trueMilestone{MilestoneFinished, c.Name, n}], ""}
+			w.upTo(finished, t).Truncate(time.Second), w.exits[finished], w.reasons[finished]}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {
@@ -173,6 +172,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 		return s
 	default:
 		s.State, s.StartedAt, s.FinishedAt, s.ExitCode = StateTerminated, now.StartedAt, now.FinishedAt, now.ExitCode
+		s.EndReason = now.Reason
 	}
 	if n > 0 {
 		before := run(n - 1)
@@ -228,6 +228,7 @@ func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
 			}
 			if !r.FinishedAt.IsZero() {
 				r.ExitCode = w.exits[trueMilestone{MilestoneFinished, c.Name, n}]
+				r.Reason = w.reasons[trueMilestone{MilestoneFinished, c.Name, n}]
 			}
 			if !r.CreatedAt.IsZero() {
 				own = append(own, r)

@@ -1,0 +1,85 @@
+package timeline
+
+// This file distinguishes runs that ended by themselves from runs that another party ended. If the kubelet ends the
+// whole pod, for example because of an eviction, the method wasKilled applies instead.
+
+// endOf returns the step to the end of a run, with all phases that the run can belong to.
+func (f *fold) endOf(c *Container, end step) step {
+	killed, explained := f.killOf(c, end.key.attempt)
+	code, known := f.e.containers[end.key.container].exitCode(int(end.key.attempt))
+	switch {
+	case !f.endedWithSandbox(end.key.container, end.key.attempt):
+		if killed && !explained {
+			end.also = alsoUnattributed
+		}
+	case c.Kind == KindInit && killed:
+		end.also = alsoSandboxLost // the kubelet possibly stopped the run, because it replaced the sandbox
+	case c.Kind == KindInit:
+	case known && code != 0 && !killed && code != codeUnknown:
+		// The run failed, either before the loss of the sandbox or because the kubelet stopped it.
+		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
+	default:
+		end.phase = PhaseSandboxLost
+	}
+	if c.Kind == KindSidecar && f.failed() && f.stoppedWithPod(end.key) {
+		end.also = union(end.also, alsoKubeletSync)
+	}
+	return end
+}
+
+// codeUnknown is the exit code of a run whose true exit code the runtime does not know.
+const codeUnknown = 255
+
+// killOf reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
+//   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
+//   - The kernel kills a container that exceeds its memory limit or the limit of its pod. But if the node runs out of
+//     memory, the kernel kills containers for which other pods are responsible. Both kills have the reason OOMKilled
+//     (containerd counts oom_kill of the cgroup, which includes kills for lack of memory on the node).
+//
+// Other kills have no reason in the pod: the node ran out of memory, or somebody killed or stopped the container.
+func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
+	for _, x := range f.e.containers[f.index(c.Name)].exits {
+		if x.attempt != int(attempt) {
+			continue
+		}
+		killed = x.outOfMemory || x.code == codeKilled || x.code == codeTerminated
+		explained = c.LivenessProbe || c.StartupProbe || c.PostStartHook
+		if x.outOfMemory {
+			explained = c.MemoryLimited
+		}
+	}
+	return killed, explained
+}
+
+// codeTerminated is the exit code of a process that SIGTERM ended.
+const codeTerminated = codeSignal + 15
+
+// undatedKill returns the part of a run that ended at the given milestone and that can belong to another party. Even if
+// the container itself can be the reason for a kill, another party can have killed the container.
+func (f *fold) undatedKill(s Span, end milestoneKey) bool {
+	if end.milestone != MilestoneFinished || s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun {
+		return false
+	}
+	c := f.e.specOf(end.container)
+	if c == nil {
+		return false
+	}
+	killed, _ := f.killOf(c, end.attempt)
+	return killed
+}
+
+// stoppedWithPod reports whether a run ended after all init and main containers had ended. After the pod has failed, the
+// kubelet stops its sidecars.
+func (f *fold) stoppedWithPod(end milestoneKey) bool {
+	stopped := f.bounds.find(end)
+	for _, c := range f.containers {
+		if stopped == nil || c.Kind != KindMain && c.Kind != KindInit {
+			continue
+		}
+		ran, ended := f.latestOf(c, MilestoneRunning), f.latestOf(c, MilestoneFinished)
+		if ran != nil && (ended == nil || ended.key.attempt < ran.key.attempt || ended.earliest > stopped.latest) {
+			return false
+		}
+	}
+	return stopped != nil
+}
