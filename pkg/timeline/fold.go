@@ -113,7 +113,7 @@ func (f *fold) gather() {
 	for i := range f.pulls {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for c := range f.pulls[i].requests {
-			if c.key.attempt <= f.pulls[i].finalAttempt {
+			if c.key.attempt <= f.pulls[i].finalAttempt && c.earliest <= f.pulls[i].until {
 				f.add(c)
 			}
 		}

@@ -13,6 +13,7 @@ type pullEvidence struct {
 	refuter
 	firstRequest  constraint // the first request for the image, from an Event; zero if no Event reports a request
 	laterRequests []constraint
+	until         instant // the latest possible time of the pulls; later requests concern a restart of the container
 
 	failures     []failedPull
 	pulled       pulledEvent
@@ -56,6 +57,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	if p.pulled.known() {
 		end = min(end, p.pulled.latest)
 	}
+	p.until = end
 	p.findRequests(e, index)
 	for _, failed := range e.pullFailures(index, evidence.failures) {
 		if failed.origin == originArrival &&
@@ -192,7 +194,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the
-// first request.
+// first request. But if a pull had failed before this Event, then the kubelet restarted, and the Event about the first
+// request is missing.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	for _, w := range own.requested {
@@ -200,7 +203,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 		case p.tooEarly(w.latest) != "":
 			p.refuted = true
 		case p.firstRequest == constraint{}:
-			p.firstRequest = w.constraint(key)
+			p.firstRequest = w.constraint(milestoneKey{index, own.failuresBefore(w), MilestonePullRequested})
 		}
 	}
 	for _, w := range slices.Concat(own.misnamed, own.inspected) {
@@ -209,6 +212,16 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	first := searchConstraints(e.constraints, key)
 	key.milestone++
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
+}
+
+// failuresBefore returns the number of pulls that failed before a request, according to Events.
+func (c *containerEvidence) failuresBefore(request window) (n uint16) {
+	for _, f := range c.failures {
+		if f.origin == originEventName && f.latest < request.earliest {
+			n = max(n+1, f.atLeast+1)
+		}
+	}
+	return n
 }
 
 // The method "requests" yields all requests for a container's image that are not refuted.

@@ -83,10 +83,13 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
 // kubelet requests the image again only after its back-off. So if a request and a failure have nearly the same time,
-// the request came first.
+// the request came first. But the names of the Events show the order exactly: a restarted kubelet has no back-off.
 func (f failureEvent) follows(request constraint) bool {
-	if f.origin == originArrival {
+	switch {
+	case f.origin == originArrival:
 		return request.latest+instant(nextSyncLeast) < f.latest
+	case f.origin == originEventName && request.origin == originEventName:
+		return request.earliest < f.latest
 	}
 	return request.latest < f.earliest+instant(imagepull.Backoff(1))
 }

@@ -34,6 +34,9 @@ type simulatedPod struct {
 	events     []occurrence
 	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
 	kills      bool                  // the node and other parties possibly kill containers
+	restarts   bool                  // the kubelet possibly restarts once
+	downAt     time.Time             // the kubelet stopped at downAt and started again at upAt; zero if it did not
+	upAt       time.Time
 	reasons    map[trueMilestone]string
 }
 
@@ -207,7 +210,11 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 		if failed {
 			phase = l.failRun(c, phase)
 		}
+		began := l.now
 		l.step(phase, c, MilestoneFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		if ended := l.now; l.stopKubelet(began.Add(anyPart(ended, ended.Sub(began)))) && ended.Before(l.upAt) {
+			l.now = l.upAt
+		}
 		if !failed {
 			return
 		}
@@ -291,6 +298,9 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	}
 	c.attempt++
 	c.done = false
+	if c.Kind == KindInit {
+		l.forgetBackoff(c)
+	}
 }
 
 // The method "start" simulates the kubelet's work on one container, from the image to the start. The method returns

@@ -11,6 +11,11 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.lookUpCredentials()
 	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
 	l.step(c.wait, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	if l.stopKubelet(l.now.Add(anyPart(l.now, 10*time.Second))) {
+		l.cancelPull(c)
+		l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+		l.step(PhaseKubeletSync, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	}
 	requested := l.now
 	l.step(PhasePullQueue, c, MilestonePullStarted, n, l.length(time.Microsecond, 20*time.Second))
 	started := l.now
@@ -26,6 +31,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 		l.event(c.Name, "Failed", "Error: ErrImagePull")
 		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
 		c.wait = PhaseImageBackoff
+		l.forgetBackoff(c)
 		return false
 	}
 	resolving := anyPart(started, length)

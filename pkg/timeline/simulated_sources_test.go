@@ -76,6 +76,11 @@ func (w *simulatedSources) pods() []PodSeen {
 		}
 	}
 	ready := w.milestones[trueMilestone{milestone: MilestoneReady}]
+	for i, t := range changes {
+		if !t.Before(w.downAt) && t.Before(w.upAt) {
+			changes[i] = w.upAt.Add(anyPart(t, time.Second))
+		}
+	}
 	changes = slices.DeleteFunc(changes, func(t time.Time) bool { return t.After(ready) })
 	slices.SortFunc(changes, time.Time.Compare)
 	blindFrom, blindTo := time.Time{}, time.Time{}
@@ -297,6 +302,9 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	var all []Observation
 	for _, o := range w.events {
 		key := strings.Join([]string{o.container, o.reason, o.message}, "|")
+		if !w.upAt.IsZero() && !o.at.Before(w.upAt) {
+			key += "|restarted" // a restarted kubelet creates new Events
+		}
 		if objects[key] == nil {
 			objects[key] = &object{first: o.at}
 		}

@@ -50,10 +50,10 @@ func someLoss(random *rand.Rand) loss {
 // the pods without Events, the timeline names a registry as the cause of a back-off. In these two pods, a failed
 // attempt had brought the manifest, and the status that reported the failure was lost.
 var openCells = map[string]map[property]int{
-	"some":      {noOvercharge: 13, noCauseOvercharge: 2},
+	"some":      {noOvercharge: 13},
 	"no Events": {noOvercharge: 12, noCauseOvercharge: 4},
 	// The fold mistakes the pull of a second run for the pull of the first run.
-	"no runtime": {milestoneHeld: 1, noOvercharge: 16, noCauseOvercharge: 2},
+	"no runtime": {milestoneHeld: 1, noOvercharge: 16},
 	"pods only":  {noOvercharge: 9},
 }
 

@@ -1,6 +1,8 @@
 package transitiontest
 
 import (
+	"slices"
+
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -35,7 +37,7 @@ func (a *agreement) length(what string, length *api.Seconds, from, to api.Instan
 func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
-		if span.Phase == phase && span.Container == container {
+		if (span.Phase == phase || slices.Contains(span.MergedWith, phase)) && span.Container == container {
 			found = append(found, span)
 		}
 	}

@@ -1,0 +1,83 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestSimulatedRestarts simulates pods while the kubelet restarts: in the pull queue, during a pull, during the run of an
+// init container, or during a back-off. The restarted kubelet forgets the back-off, requests a pull again, and creates new
+// Events. The
+// timeline must not charge the time without a kubelet to another party, whatever the sources lose.
+func TestSimulatedRestarts(t *testing.T) {
+	for _, s := range sourceSets {
+		if !s.scope.Runtime || !s.scope.Events {
+			continue // without one of the sources, a long back-off can hide a restart (docs/accuracy.md)
+		}
+		t.Run(s.name, func(t *testing.T) {
+			restarted := 0
+			for seed := *fromSeed; seed < *fromSeed+*seeds; seed++ {
+				l := simulateChanged(rand.New(rand.NewPCG(seed, 16)), withRestart)
+				breaches := checkObserved(t, s, seed, l)
+				for _, property := range []property{totalHeld, noCauseOvercharge} {
+					if breach := breaches[property]; breach != "" {
+						t.Fatalf("%s: %s", property, breach)
+					}
+				}
+				if !l.upAt.IsZero() {
+					restarted++
+				}
+			}
+			if *seeds >= 700 && restarted < 200 {
+				t.Errorf("only %d kubelets restarted: the test proves nothing", restarted)
+			}
+		})
+	}
+}
+
+// withRestart lets the kubelet restart once. Main containers do not fail by themselves.
+func withRestart(l *simulatedPod) {
+	l.restarts = true
+	for i, c := range l.containers {
+		if c.Kind != KindInit {
+			c.crashes = 0
+		}
+		c.pullFailures = min(c.pullFailures, 1)
+		l.pod.Containers[i] = c.Container
+	}
+}
+
+// stopKubelet possibly stops the kubelet at the given time, at most once. The kubelet starts again some time later.
+func (l *simulatedPod) stopKubelet(at time.Time) bool {
+	if !l.restarts || !l.upAt.IsZero() || l.chance(0.5) {
+		return false
+	}
+	l.downAt, l.upAt = at, at.Add(l.length(time.Second, 40*time.Second))
+	return true
+}
+
+// cancelPull ends a pull because the kubelet stops. The pull had possibly not begun.
+func (l *simulatedPod) cancelPull(c *simulatedContainer) {
+	for _, phase := range []Phase{PhasePullQueue, PhasePull} {
+		l.now = l.now.Add(anyPart(l.upAt, l.downAt.Sub(l.now)))
+		if phase == PhasePull {
+			l.now = l.downAt
+		}
+		l.record(phase, c.Name, l.now, trueMilestone{MilestonePullRequested, c.Name, c.pulls})
+	}
+	l.now = l.upAt
+}
+
+// forgetBackoff possibly restarts the kubelet directly after a failure. The restarted kubelet has no back-off, so it
+// retries immediately. The kubelet is not down for longer than the back-off, because no evidence separates the end of
+// the back-off from the restart.
+func (l *simulatedPod) forgetBackoff(c *simulatedContainer) {
+	if l.now.Before(l.held) {
+		l.now = l.held
+	}
+	if wait := c.due.Sub(l.now); wait > 2*time.Second && l.stopKubelet(l.now) {
+		l.upAt = l.now.Add(l.length(time.Second, wait))
+		l.now, c.due = l.upAt, l.upAt
+	}
+}
