@@ -207,6 +207,7 @@ func convertContainer(
 		LivenessProbe:  c.LivenessProbe != nil,
 		MemoryLimited:  memoryLimited(&c.Resources),
 		RestartsAlways: restarts == corev1.RestartPolicyAlways && kind != timeline.KindInit,
+		RestartsNever:  restarts == corev1.RestartPolicyNever && len(c.RestartPolicyRules) == 0,
 
 		StartupTiming:   probeTiming(c.StartupProbe),
 		ReadinessTiming: probeTiming(c.ReadinessProbe),

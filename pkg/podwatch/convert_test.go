@@ -141,7 +141,7 @@ var fullConverted = timeline.Pod{
 		{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, RestartsAlways: true,
 			WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
 		{Name: "new", Kind: timeline.KindMain, Image: "n", RestartsAlways: true},
-		{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
+		{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever, RestartsNever: true},
 	},
 }
 

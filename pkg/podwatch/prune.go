@@ -136,6 +136,7 @@ var (
 		14: nil,                        // imagePullPolicy
 		22: noFields,                   // startupProbe
 		24: nil,                        // restartPolicy
+		25: noFields,                   // restartPolicyRules
 	}
 
 	volumeSourceFields = newVolumeSourceFields()

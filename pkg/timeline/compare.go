@@ -78,7 +78,7 @@ func compareContainers(a, b Container) int {
 		cmp.Compare(a.PullPolicy, b.PullPolicy),
 		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe),
 		compareBools(a.LivenessProbe, b.LivenessProbe), compareBools(a.PostStartHook, b.PostStartHook),
-		compareBools(a.MemoryLimited, b.MemoryLimited),
+		compareBools(a.MemoryLimited, b.MemoryLimited), compareBools(a.RestartsNever, b.RestartsNever),
 		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways),
 		cmp.Compare(a.EndReason, b.EndReason),
 		compareTimings(a.StartupTiming, b.StartupTiming), compareTimings(a.ReadinessTiming, b.ReadinessTiming))

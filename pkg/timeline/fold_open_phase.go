@@ -44,10 +44,16 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	if again != nil {
 		return *again
 	}
+	var ended *Container
 	for _, c := range f.containers {
 		probing := phaseCandidates{container: c.Name, attempt: clampAttempt(c.Attempt)}
 		switch {
-		case c.Kind == KindInit || c.Kind == KindImageVolume || c.Ready:
+		case c.Kind == KindInit || c.Kind == KindImageVolume:
+		case f.endedForGood(c):
+			if ended == nil || c.ExitCode != 0 {
+				ended = c
+			}
+		case c.Ready:
 		case !c.Started:
 			probing.phases = []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}
 			return probing
@@ -56,7 +62,10 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 			return probing
 		}
 	}
-	if f.e.pod.ReadinessGates {
+	switch {
+	case ended != nil:
+		return afterEnd(ended)
+	case f.e.pod.ReadinessGates:
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
@@ -182,12 +191,29 @@ func reportedOnlyAfter(first, second Milestone) bool {
 }
 
 // willRestart reports whether the container's latest run ended and the kubelet will start the container again. The
-// kubelet restarts the container after a failure, or if the container always restarts.
+// kubelet restarts the container after a failure, unless the container never restarts, or if it always restarts.
 func (f *fold) willRestart(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
 	code, known := f.e.containers[index].exitCode(int(last))
-	return known && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
+	return known && !c.RestartsNever && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
+}
+
+// endedForGood reports whether a container has ended and the kubelet will not start it again. Such a pod does not become
+// ready.
+func (f *fold) endedForGood(c *Container) bool {
+	return c.State == StateTerminated && !f.willRestart(c)
+}
+
+func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
+
+// afterEnd returns the phase of a pod that waits for the end of its other containers, because a container has ended for
+// good. A failed container is the reason why the pod is not ready. No phase describes the runs of a pod that completes.
+func afterEnd(ended *Container) phaseCandidates {
+	if ended.ExitCode == 0 {
+		return phaseCandidates{phases: []Phase{PhaseUnattributed}}
+	}
+	return phaseCandidates{[]Phase{PhaseFailedRun}, ended.Name, clampAttempt(ended.Attempt)}
 }
 
 func (f *fold) failed() bool { return f.bounds.find(podMilestone(MilestoneFailed)) != nil }

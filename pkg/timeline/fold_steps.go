@@ -103,7 +103,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
-		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c):
+		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c) || f.failedForGood(c):
 			steps = append(steps, f.endOf(c, finished))
 		}
 	}

@@ -180,6 +180,8 @@ type Container struct {
 	MemoryLimited bool `json:"memory_limited,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
+	// RestartsNever is true if the kubelet restarts the container after no exit code.
+	RestartsNever bool `json:"restarts_never,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or

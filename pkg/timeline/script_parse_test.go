@@ -26,6 +26,8 @@ func (s *script) spec(words []string) error {
 			c.StartupProbe = true
 		case "hook":
 			c.PostStartHook = true
+		case "never":
+			c.RestartsNever = true
 		case "liveness":
 			c.LivenessProbe = true
 		case "limit":
