@@ -77,7 +77,8 @@ var formatTests = []struct {
 			`"pre_stop_hook":true,` +
 			`"startup_timing":{"initial_delay":1,"period":2,"timeout":3,"successes":4},` +
 			`"readiness_timing":{"initial_delay":5,"period":6,"timeout":7,"successes":8},` +
-			`"memory_limited":true,"restarts_always":true,"restarts_never":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
+			`"memory_limited":true,"restarts_always":true,"restarts_never":true,` +
+			`"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
 			`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,` +
 			`"end_reason":"Error","started":true,"ready":true,"last_run":{"finished_at":"2026-03-01T12:00:00Z",` +
 			`"exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,

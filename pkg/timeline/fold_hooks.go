@@ -44,8 +44,8 @@ func orCredentials(wait step) step {
 
 // mayLookUp reports whether the kubelet possibly looked up registry credentials before it found a container's image. By
 // default, kubelets since version 1.35 check whether a pod has access to a present image, and report the check in the
-// Event about the image. A kubelet that checks an image looks up credentials only if an earlier pull of this kubelet got
-// the image with a Secret or a service account (pkg/kubelet/images/pullmanager, MustAttemptImagePull). The kubelet
+// Event about the image. A kubelet that checks an image looks up credentials only if an earlier pull of this kubelet
+// got the image with a Secret or a service account (pkg/kubelet/images/pullmanager, MustAttemptImagePull). The kubelet
 // allows the access only if the pod has the same Secret, or if a plugin returns credentials for the pod's service
 // account. No source reports how the image was pulled earlier. Without an Event about the image, the Events about the
 // pod's other images show whether the kubelet checks images.
@@ -61,8 +61,9 @@ func (f *fold) mayLookUp(index int16) bool {
 // undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
 // container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the credentials of a
 // pod with a service account. Static pods have no service account. Until the kubelet has found the image, it can also
-// look up credentials in order to pull the image again. After a sidecar, the kubelet first lists the running containers.
-// In all cases, the kubelet asks the runtime about the image and then creates the Event. On a busy node, both take time.
+// look up credentials in order to pull the image again. After a sidecar, the kubelet first lists the running
+// containers. In all cases, the kubelet asks the runtime about the image and then creates the Event. On a busy node,
+// both take time.
 func (f *fold) undatedAfterHook(s Span) time.Duration {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
 	if i < 0 || i == len(f.containers)-1 {
@@ -84,10 +85,10 @@ var beforeHook = []Phase{
 	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
 }
 
-// mayPrecedeRun reports whether a period that seems to be a post-start hook can have begun before the container ran. The
-// argument "from" is the beginning of the period. If the runtime does not report the container's start, the kubelet's
-// timestamp is truncated to seconds, so the estimate of the start can be later than the beginning of the period. If the
-// period can contain work on the next container, it is unattributed anyway.
+// mayPrecedeRun reports whether a period that seems to be a post-start hook can have begun before the container ran.
+// The argument "from" is the beginning of the period. If the runtime does not report the container's start, the
+// kubelet's timestamp is truncated to seconds, so the estimate of the start can be later than the beginning of the
+// period. If the period can contain work on the next container, it is unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {

@@ -68,8 +68,8 @@ func (f *fold) undatedKill(s Span, end milestoneKey) bool {
 	return killed
 }
 
-// stoppedWithPod reports whether a run ended after all init and main containers had ended. After the pod has failed, the
-// kubelet stops its sidecars.
+// stoppedWithPod reports whether a run ended after all init and main containers had ended. After the pod has failed,
+// the kubelet stops its sidecars.
 func (f *fold) stoppedWithPod(end milestoneKey) bool {
 	stopped := f.bounds.find(end)
 	for _, c := range f.containers {

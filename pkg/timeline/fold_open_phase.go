@@ -199,8 +199,8 @@ func (f *fold) willRestart(c *Container) bool {
 	return known && !c.RestartsNever && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
 }
 
-// endedForGood reports whether a container has ended and the kubelet will not start it again. Such a pod does not become
-// ready.
+// endedForGood reports whether a container has ended and the kubelet will not start it again. A pod with such a
+// container does not become ready.
 func (f *fold) endedForGood(c *Container) bool {
 	return c.State == StateTerminated && !f.willRestart(c)
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// TestSimulatedRestarts simulates pods while the kubelet restarts: in the pull queue, during a pull, during the run of an
-// init container, or during a back-off. The restarted kubelet forgets the back-off, requests a pull again, and creates new
-// Events. The
-// timeline must not charge the time without a kubelet to another party, whatever the sources lose.
+// TestSimulatedRestarts simulates pods while the kubelet restarts: in the pull queue, during a pull, during the run of
+// an init container, or during a back-off. The restarted kubelet forgets the back-off, requests a pull again, and
+// creates new Events. The timeline must not charge the time without a kubelet to another party, whatever the sources
+// lose.
 func TestSimulatedRestarts(t *testing.T) {
 	for _, s := range sourceSets {
 		if !s.scope.Runtime || !s.scope.Events {
