@@ -34,10 +34,12 @@ type simulatedPod struct {
 	events     []occurrence
 	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
 	kills      bool                  // the node and other parties possibly kill containers
-	restarts   bool                  // the kubelet possibly restarts once
-	downAt     time.Time             // the kubelet stopped at downAt and started again at upAt; zero if it did not
-	upAt       time.Time
-	reasons    map[trueMilestone]string
+	// sidecarsFail reports whether sidecars possibly fail after they had started.
+	sidecarsFail bool
+	restarts     bool      // the kubelet possibly restarts once
+	downAt       time.Time // the kubelet stopped at downAt and started again at upAt; zero if it did not
+	upAt         time.Time
+	reasons      map[trueMilestone]string
 }
 
 // trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
@@ -189,6 +191,7 @@ func (l *simulatedPod) sandbox() {
 func (l *simulatedPod) initialize(c *simulatedContainer) {
 	// The kubelet needs some time to detect that the previous container has finished.
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	l.restartSidecars()
 	for {
 		if l.now.Before(c.due) {
 			l.now = c.due
@@ -204,6 +207,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 			} else {
 				l.now = started
 			}
+			l.crashSidecar(c)
 			return
 		}
 		phase, failed := PhaseInitRun, c.attempt < c.crashes
@@ -225,6 +229,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 // runMain starts the main containers in order, and restarts failed containers. Waiting containers do not block others.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	l.restartSidecars()
 	for {
 		var next *simulatedContainer
 		for _, c := range l.containers {
@@ -278,7 +283,7 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
 	phase := l.failRun(c, PhaseFailedRun)
-	if idle {
+	if idle && c.Kind != KindSidecar { // later containers do not wait for a sidecar that had started
 		l.record(phase, c.Name, c.endsAt, key)
 		if l.now.Before(c.endsAt) {
 			l.now = c.endsAt

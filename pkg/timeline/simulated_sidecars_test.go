@@ -1,0 +1,67 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestSimulatedSidecars simulates pods whose sidecars fail after they had started, while the kubelet works on later
+// containers. The kubelet restarts the sidecar before it starts the next container.
+func TestSimulatedSidecars(t *testing.T) {
+	for _, s := range sourceSets {
+		if s.name != "all" && s.name != "some Events" {
+			continue // without a status of the first run, a later run seems to be the run that the kubelet waited for
+		}
+		t.Run(s.name, func(t *testing.T) {
+			failed := 0
+			for seed := *fromSeed; seed < *fromSeed+*seeds; seed++ {
+				l := simulateChanged(rand.New(rand.NewPCG(seed, 17)), withFailingSidecars)
+				breaches := checkObserved(t, s, seed, l)
+				for _, property := range []property{noConflict, totalHeld, noCauseOvercharge} {
+					if breach := breaches[property]; breach != "" {
+						t.Fatalf("%s: %s", property, breach)
+					}
+				}
+				for _, c := range l.containers {
+					if c.Kind == KindSidecar && c.attempt > 0 {
+						failed++
+					}
+				}
+			}
+			if *seeds >= 700 && failed < 100 {
+				t.Errorf("only %d sidecars failed: the test proves nothing", failed)
+			}
+		})
+	}
+}
+
+// withFailingSidecars lets each sidecar fail once. No other container and no pull fails.
+func withFailingSidecars(l *simulatedPod) {
+	l.sidecarsFail = true
+	for i, c := range l.containers {
+		c.crashes, c.pullFailures, c.PullPolicy = 0, 0, PullIfNotPresent
+		c.ReadinessProbe = c.ReadinessProbe && c.Kind != KindSidecar
+		l.pod.Containers[i] = c.Container
+	}
+}
+
+// crashSidecar possibly lets a sidecar fail some time after it had started.
+func (l *simulatedPod) crashSidecar(c *simulatedContainer) {
+	if l.sidecarsFail && l.chance(0.5) {
+		c.endsAt = l.now.Add(l.length(5*time.Millisecond, 10*time.Second))
+		l.crashing = append(l.crashing, c)
+		c.done = true
+	}
+}
+
+// restartSidecars starts the failed sidecars again, before the kubelet works on the next container.
+func (l *simulatedPod) restartSidecars() {
+	for _, c := range l.containers {
+		if c.Kind == KindSidecar && c.attempt == 1 && !c.done && l.sidecarsFail {
+			c.done = true
+			l.start(c)
+			l.probe(c)
+		}
+	}
+}
