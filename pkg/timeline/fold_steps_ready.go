@@ -18,9 +18,9 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without a startup probe, the kubelet reports a container as started when it runs. The chain of a sidecar
-	// already contains its startup probe, because the next containers wait for this probe. But the next containers do not
-	// wait for the probes of the sidecar's later runs.
+	// Without a startup probe, the kubelet reports a container as started when it runs. The chain of a sidecar already
+	// contains its startup probe, because the next containers wait for this probe. But the next containers do not wait
+	// for the probes of the sidecar's later runs.
 	if last.StartupProbe && (last.Kind != KindSidecar || attempt > f.lastRun(last)) {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe &&
