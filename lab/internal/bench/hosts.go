@@ -19,10 +19,7 @@ func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b
 // ReachHost configures the addresses of a registry for the runtime. The runtime tries the mirrors in the given order,
 // and then the server.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
-	text := fmt.Sprintf("server = %q\n", server)
-	for _, mirror := range mirrors {
-		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror)
-	}
+	text := b.Node.RegistryGuard().Hosts(server, mirrors...)
 	if err := os.MkdirAll(b.hosts(name), 0o700); err != nil {
 		return fmt.Errorf("configure registry %s: %w", name, err)
 	}
@@ -60,7 +57,7 @@ func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...
 		return err
 	}
 	for _, address := range addresses {
-		if err := image.Push(ctx, address+"/"+b.Namespace+"/"+name+":1", built); err != nil {
+		if err := image.Push(ctx, b.Node.RegistryGuard(), address+"/"+b.Namespace+"/"+name+":1", built); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func (b *Bench) ImageFrom(ctx context.Context, name string, build func(base v1.I
 	if err != nil {
 		return "", err
 	}
-	return b.Reference(name), image.Push(ctx, b.Reference(name), built)
+	return b.Reference(name), image.Push(ctx, b.Node.RegistryGuard(), b.Reference(name), built)
 }
 
 // ImageByDigest is like Image, but returns a reference by digest instead of by tag.
@@ -55,7 +55,8 @@ func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (strin
 	if err != nil {
 		return "", err
 	}
-	return b.imagePrefix() + name + "@" + digest.String(), image.Push(ctx, b.Reference(name), built)
+	return b.imagePrefix() + name + "@" + digest.String(),
+		image.Push(ctx, b.Node.RegistryGuard(), b.Reference(name), built)
 }
 
 // ImageElsewhere pushes an image for another CPU architecture, so that the image cannot run on the node.
@@ -64,7 +65,7 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 	if err != nil {
 		return "", err
 	}
-	return b.Reference(name), image.PushIndex(ctx, b.Reference(name), index)
+	return b.Reference(name), image.PushIndex(ctx, b.Node.RegistryGuard(), b.Reference(name), index)
 }
 
 // Reference returns the reference of the bench's image with the given name.
@@ -78,10 +79,5 @@ func (b *Bench) Elsewhere(reference string) string {
 // Warm makes the runtime pull an image directly, without the kubelet. The crictl tool and image preloaders also pull
 // images this way. Warm returns the times of the start and the end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
-	runtime, err := b.Node.Runtime()
-	if err != nil {
-		return Span{}, err
-	}
-	defer runtime.Close()
-	return Dated(func() error { return runtime.Pull(ctx, reference) })
+	return Dated(func() error { return b.Node.Pull(ctx, reference) })
 }

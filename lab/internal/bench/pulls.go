@@ -28,7 +28,7 @@ type Attempt struct {
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	Hit       bool  // true if a fault of the registry interrupted or refused a response
+	Hit       bool  // true if a fault of the registry interrupted or refused a response; a missing login is no fault
 	Direct    bool  // true if the node received configuration or layers without a mirror
 }
 
@@ -169,7 +169,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 			a.BlobBytes += access.Bytes
 			a.Direct = a.Direct || access.Host != layout.Address(layout.NodeMirrorPort)
 		}
-		a.Hit = a.Hit || access.Failure != "" || access.Status >= 400
+		a.Hit = a.Hit || access.Failure != "" || access.Status >= 400 && !access.Anonymous
 	}
 }
 

@@ -39,12 +39,16 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 	a.read([]registry.Access{
 		{StartAt: at(5), LastByteAt: at(6), Bytes: 1000},
 		{StartAt: at(12), LastByteAt: at(18), Bytes: 100, Kind: registry.KindBlob},
-		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest},
+		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest, Status: 401, Anonymous: true},
 		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
 	})
 	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
 		a.Unpacked() != 2*time.Second || !a.Direct {
 		t.Errorf("got %+v", a)
+	}
+	// A refused login is a fault, unlike a request without a login.
+	if a.read([]registry.Access{{StartAt: at(12), LastByteAt: at(12), Status: 401}}); !a.Hit {
+		t.Error("a refused login is no fault")
 	}
 }
 

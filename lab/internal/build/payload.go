@@ -2,17 +2,19 @@ package build
 
 import (
 	"github.com/podlapse/podlapse/lab/internal/cni"
+	"github.com/podlapse/podlapse/lab/internal/credentials"
 	"github.com/podlapse/podlapse/lab/internal/runc"
 )
 
 // WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
 
-// payload returns the lab's own small programs. The linker links the programs statically, because containers and
-// containerd run the programs without installed libraries.
+// payload returns the lab's own small programs. The linker links the programs statically, because containers,
+// containerd and the kubelet run the programs without installed libraries.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
+		{credentials.PluginName, modulePath + "/cmd/credentials"},
 		{WorkloadName, modulePath + "/cmd/workload"},
 		{runc.ProgramName, modulePath + "/cmd/" + runc.ProgramName},
 	}
@@ -21,6 +23,6 @@ func payload() []program {
 // payloadSources returns the source directories of the programs in payload. A test checks that the programs in payload
 // import only the standard library and packages in this list.
 func payloadSources() []string {
-	return []string{"cmd/cni", "cmd/workload", "cmd/" + runc.ProgramName, "internal/cni", "internal/workload",
-		"internal/runc"}
+	return []string{"cmd/cni", "cmd/credentials", "cmd/workload", "cmd/" + runc.ProgramName, "internal/cni",
+		"internal/credentials", "internal/runc", "internal/workload"}
 }

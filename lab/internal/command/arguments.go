@@ -61,6 +61,7 @@ type arguments struct {
 	seed     uint64       // 0 if the command line contains no seed
 	before   string       // path of the program of a second agent
 	dir      string       // directory of the registry; only for the internal command serve-registry
+	guard    string       // directory of the registry's guard; only for the internal command serve-registry
 	floor    floor.Config // only for the internal command follow-pods
 }
 
@@ -94,6 +95,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		flags.StringVar(&a.before, "before", "", "")
 		operands = 1
 	case registryCommand:
+		flags.StringVar(&a.guard, "guard", "", "")
 		operands = 1
 	case floorCommand:
 		operands = 4

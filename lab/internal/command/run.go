@@ -43,8 +43,8 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	case "stacks":
 		return listStacks(stdout)
 	case registryCommand:
-		return registry.Serve(ctx, a.dir, layout.Address(layout.ControlPort), layout.Address(layout.RegistryPort),
-			layout.Address(layout.NodeMirrorPort))
+		return registry.Serve(ctx, a.dir, registry.Guard{Dir: a.guard}, layout.Address(layout.ControlPort),
+			layout.Address(layout.RegistryPort), layout.Address(layout.NodeMirrorPort))
 	case floorCommand:
 		return floor.Run(ctx, a.floor)
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/credentials"
 )
 
 // Client is a connection to the runtime. Client is safe for concurrent use. Close closes the connection.
@@ -55,14 +57,16 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Pull pulls an image if the image is not on the node.
-func (c *Client) Pull(ctx context.Context, reference string) error {
+// Pull pulls an image if the image is not on the node. If the registry needs no login, the login is empty.
+func (c *Client) Pull(ctx context.Context, reference string, login credentials.Login) error {
 	spec := &runtimeapi.ImageSpec{Image: reference}
 	have, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec})
 	if err == nil && have.GetImage() != nil {
 		return nil
 	}
-	if _, err := c.images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec}); err != nil {
+	request := &runtimeapi.PullImageRequest{Image: spec,
+		Auth: &runtimeapi.AuthConfig{Username: login.Username, Password: login.Password}}
+	if _, err := c.images.PullImage(ctx, request); err != nil {
 		return fmt.Errorf("pull image %s: %w", reference, err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/podlapse/podlapse/lab/internal/registry"
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
@@ -74,25 +76,39 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 // requests in the registry's log.
 const Pusher = "podlapse-lab"
 
-// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag.
-func Push(ctx context.Context, reference string, image v1.Image) error {
-	ref, err := name.ParseReference(reference, name.Insecure)
-	if err != nil {
-		return fmt.Errorf("push image: %w", err)
-	}
-	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithUserAgent(Pusher)); err != nil {
-		return fmt.Errorf("push image %s: %w", reference, err)
-	}
-	return nil
+// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The guard protects the registry.
+func Push(ctx context.Context, guard registry.Guard, reference string, image v1.Image) error {
+	return push(ctx, guard, reference, func(ref name.Reference, options ...remote.Option) error {
+		return remote.Write(ref, image, options...)
+	})
 }
 
 // PushIndex pushes an index together with its images.
-func PushIndex(ctx context.Context, reference string, index v1.ImageIndex) error {
+func PushIndex(ctx context.Context, guard registry.Guard, reference string, index v1.ImageIndex) error {
+	return push(ctx, guard, reference, func(ref name.Reference, options ...remote.Option) error {
+		return remote.WriteIndex(ref, index, options...)
+	})
+}
+
+func push(ctx context.Context, guard registry.Guard, reference string,
+	write func(name.Reference, ...remote.Option) error) error {
+	// With the option Insecure, the client tries HTTPS first, and then HTTP.
 	ref, err := name.ParseReference(reference, name.Insecure)
 	if err != nil {
 		return fmt.Errorf("push image: %w", err)
 	}
-	if err := remote.WriteIndex(ref, index, remote.WithContext(ctx), remote.WithUserAgent(Pusher)); err != nil {
+	login, err := guard.Login()
+	if err != nil {
+		return fmt.Errorf("push image %s: %w", reference, err)
+	}
+	transport, err := guard.Transport()
+	if err != nil {
+		return fmt.Errorf("push image %s: %w", reference, err)
+	}
+	defer transport.CloseIdleConnections()
+	err = write(ref, remote.WithContext(ctx), remote.WithUserAgent(Pusher), remote.WithTransport(transport),
+		remote.WithAuth(&authn.Basic{Username: login.Username, Password: login.Password}))
+	if err != nil {
 		return fmt.Errorf("push image %s: %w", reference, err)
 	}
 	return nil

@@ -6,14 +6,58 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/registry"
 )
+
+// freeAddress returns a loopback address on which no process listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", layout.Address(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// TestPush pushes an image to a registry without a guard, and to a registry with a guard.
+func TestPush(t *testing.T) {
+	for name, guard := range map[string]registry.Guard{"plain": {}, "guarded": {Dir: t.TempDir()}} {
+		if err := guard.Create(); err != nil {
+			t.Fatal(err)
+		}
+		images, control := freeAddress(t), registry.Client{Address: freeAddress(t)}
+		blobs := filepath.Join(t.TempDir(), "blobs")
+		go func() { _ = registry.Serve(t.Context(), blobs, guard, control.Address, images) }()
+		for deadline := time.Now().Add(10 * time.Second); control.Healthy(t.Context()) != nil; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the registry does not answer", name)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := Push(t.Context(), guard, images+"/ns/image:1", empty.Image); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		other := registry.Guard{Dir: t.TempDir()}
+		if err := other.Create(); err != nil {
+			t.Fatal(err)
+		}
+		if err := Push(t.Context(), other, images+"/ns/image:1", empty.Image); guard.IsSet() && err == nil {
+			t.Errorf("%s: a push with another login succeeds", name)
+		}
+	}
+}
 
 func TestRandomLayersDifferAndBaseIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")

@@ -42,18 +42,18 @@ const OtherRegistry = "other.registry.invalid"
 // writeContainerdConfig writes the configurations of containerd, of the lab's registry under its two names, and of the
 // network. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
-	server := "http://" + layout.Address(layout.RegistryPort)
+	guard := n.RegistryGuard()
+	server := guard.URL(layout.Address(layout.RegistryPort))
 	from := server
 	if n.Stack.Containerd.Mirror {
-		from = "http://" + layout.Address(layout.NodeMirrorPort)
+		from = guard.URL(layout.Address(layout.NodeMirrorPort))
 	}
 	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
 		hosts := n.In("registry-hosts", name)
 		if err := os.MkdirAll(hosts, 0o700); err != nil {
 			return fmt.Errorf("create configuration directory: %w", err)
 		}
-		text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, from)
-		if err := writeFile(filepath.Join(hosts, "hosts.toml"), text); err != nil {
+		if err := writeFile(filepath.Join(hosts, "hosts.toml"), guard.Hosts(server, from)); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 		return fmt.Errorf("read %s: %w", archive, err)
 	}
 	reference := layout.Address(layout.RegistryPort) + "/podlapse/podlapse:" + digest.Hex[:12]
-	if err := image.Push(ctx, reference, own); err != nil {
+	if err := image.Push(ctx, n.RegistryGuard(), reference, own); err != nil {
 		return err
 	}
 	if err := os.WriteFile(n.agentImageFile(), []byte(reference), 0o600); err != nil {

@@ -13,14 +13,20 @@ import (
 
 func (n Node) kubelet() component {
 	config, kubeconfig := n.In("kubelet.json"), n.Kubeconfig(kubeletUser)
+	spec := process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
+		"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
+		"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
+		"--v=2", // at level 2, the kubelet logs each new pod
+		// The kubelet logs every Event that it creates, including Events that it drops later.
+		"--vmodule=event=3",
+	}, Inputs: []string{config, kubeconfig}, Enter: n.enter()}
+	if n.RegistryGuard().IsSet() {
+		spec.Args = append(spec.Args, "--image-credential-provider-config="+n.credentialConfig(),
+			"--image-credential-provider-bin-dir="+n.Programs.Payload)
+		spec.Inputs = append(spec.Inputs, n.credentialConfig())
+	}
 	return component{
-		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
-			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
-			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2", // at level 2, the kubelet logs each new pod
-			// The kubelet logs every Event that it creates, including Events that it drops later.
-			"--vmodule=event=3",
-		}, Inputs: []string{config, kubeconfig}, Enter: n.enter()},
+		Spec:  spec,
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
 			return get(ctx, "http://"+layout.Address(layout.KubeletHealth)+"/healthz")

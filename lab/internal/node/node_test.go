@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,93 @@ func TestLazySnapshotter(t *testing.T) {
 		if strings.Contains(config, "v1.stargz") != n.Stack.Containerd.Stargz {
 			t.Errorf("%s: the configuration of stargz is present: %t", name, !n.Stack.Containerd.Stargz)
 		}
+	}
+}
+
+// TestPrivateRegistry checks the files and the flags of a stack whose registry requires TLS and a login.
+func TestPrivateRegistry(t *testing.T) {
+	for name, private := range map[string]bool{stack.Current: false, "mirror": false, "certificates": true} {
+		n := testNode(t)
+		var err error
+		if n.Stack, err = stack.Load(name); err != nil {
+			t.Fatal(err)
+		}
+		guard := n.RegistryGuard()
+		if err := errors.Join(guard.Create(), n.writeContainerdConfig("image"), n.writeKubeletConfig(nil),
+			n.writeCredentialConfig()); err != nil {
+			t.Fatal(err)
+		}
+		flags := strings.Join(slices.Concat(n.kubelet().Args, n.registryComponent().Args), " ")
+		for _, flag := range []string{"--image-credential-provider-config=" + n.In("credential-providers.json"),
+			"--image-credential-provider-bin-dir=/payload", "--guard " + n.In("registry-guard")} {
+			if strings.Contains(flags, flag) != private {
+				t.Errorf("%s: the flag %s is present: %t", name, flag, !private)
+			}
+		}
+		for _, host := range []string{"127.0.0.1:25000", OtherRegistry} {
+			text, _ := os.ReadFile(n.In("registry-hosts", host, "hosts.toml"))
+			trusted := strings.HasPrefix(string(text), "server = \"https://127.0.0.1:25000\"\nca = ")
+			if trusted != private {
+				t.Errorf("%s: containerd trusts the registry's authority: %t\n%s", name, trusted, text)
+			}
+		}
+		if !private {
+			continue
+		}
+		judgeCredentialConfig(t, n)
+		login, err := guard.Login()
+		if err != nil {
+			t.Fatal(err)
+		}
+		judgeOnlyPassword(t, n.State, filepath.Join(guard.Dir, "login.json"), login.Password)
+	}
+}
+
+func judgeCredentialConfig(t *testing.T, n Node) {
+	t.Helper()
+	var config struct {
+		APIVersion, Kind string
+		Providers        []struct {
+			Name, APIVersion, DefaultCacheDuration string
+			Args, MatchImages                      []string
+		}
+	}
+	data, err := os.ReadFile(n.In("credential-providers.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &config)
+	}
+	if err != nil || len(config.Providers) != 1 {
+		t.Fatalf("the configuration of the plugin is not valid: %v\n%s", err, data)
+	}
+	plugin := config.Providers[0]
+	if config.APIVersion != "kubelet.config.k8s.io/v1" || config.Kind != "CredentialProviderConfig" ||
+		plugin.Name != "podlapse-lab-credentials" || plugin.APIVersion != "credentialprovider.kubelet.k8s.io/v1" ||
+		plugin.DefaultCacheDuration != "0s" || !slices.Equal(plugin.Args, []string{n.In("registry-guard")}) ||
+		!slices.Contains(plugin.MatchImages, "127.0.0.1:25000") {
+		t.Errorf("got\n%s", data)
+	}
+}
+
+// judgeOnlyPassword requires that exactly one file below a directory contains the password, and that only root can read
+// this file.
+func judgeOnlyPassword(t *testing.T, dir, file, password string) {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), password) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(found, []string{file}) {
+		t.Errorf("the password is in %q, want only %s: %v", found, file, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: mode %v, %v", file, info, err)
 	}
 }
 

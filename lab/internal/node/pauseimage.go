@@ -42,7 +42,7 @@ func (n Node) pushPauseImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return image.Push(ctx, n.pauseImage(""), pause)
+	return image.Push(ctx, n.RegistryGuard(), n.pauseImage(""), pause)
 }
 
 // ForgetPauseImage removes the pause image from the node, so that the next pod needs a pull of the pause image. On a

@@ -15,10 +15,14 @@ import (
 const RegistryCommand = "serve-registry"
 
 func (n Node) registryComponent() component {
-	self := n.In("bin", "lab")
+	self, guard := n.In("bin", "lab"), n.RegistryGuard()
+	spec := process.Spec{Name: registryName, Path: self, Args: []string{RegistryCommand, n.In("registry")},
+		Inputs: []string{self}}
+	if guard.IsSet() {
+		spec.Args, spec.Inputs = append(spec.Args, "--guard", guard.Dir), append(spec.Inputs, guard.Certificate())
+	}
 	return component{
-		Spec: process.Spec{Name: registryName, Path: self,
-			Args: []string{RegistryCommand, n.In("registry")}, Inputs: []string{self}},
+		Spec:  spec,
 		ports: []int{layout.RegistryPort, layout.NodeMirrorPort, layout.ControlPort},
 		ready: n.Registry().Healthy,
 		limit: startLimit,
@@ -74,7 +78,16 @@ func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	if err := image.Push(ctx, reference, base); err != nil {
+	if err := image.Push(ctx, n.RegistryGuard(), reference, base); err != nil {
+		return err
+	}
+	return n.Pull(ctx, reference)
+}
+
+// Pull makes the runtime pull an image directly, without the kubelet, if the image is not on the node.
+func (n Node) Pull(ctx context.Context, reference string) error {
+	login, err := n.RegistryGuard().Login()
+	if err != nil {
 		return err
 	}
 	runtime, err := n.Runtime()
@@ -82,5 +95,5 @@ func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 		return err
 	}
 	defer runtime.Close()
-	return runtime.Pull(ctx, reference)
+	return runtime.Pull(ctx, reference, login)
 }

@@ -86,6 +86,9 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.writeCertificates(); err != nil {
 		return err
 	}
+	if err := n.RegistryGuard().Create(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(n.In("static-pods"), 0o700); err != nil {
 		return fmt.Errorf("create static pod directory: %w", err)
 	}
@@ -106,7 +109,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 		return err
 	}
 	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(n.pauseImage(base)), n.writeKubeletConfig(nil),
-		n.writeAuditPolicy()); err != nil {
+		n.writeCredentialConfig(), n.writeAuditPolicy()); err != nil {
 		return err
 	}
 	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()

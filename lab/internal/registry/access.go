@@ -23,6 +23,9 @@ type Access struct {
 	// Time when the registry wrote the last byte, or when the handler returned if the body was empty.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
+	// Anonymous is true if the registry refused the request, because the request contained no valid login. Without an
+	// earlier response, a client does not know that the registry requires a login.
+	Anonymous bool `json:"anonymous,omitempty"`
 }
 
 // accessLog contains the latest requests. accessLog is safe for concurrent use.

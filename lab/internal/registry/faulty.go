@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -112,6 +113,9 @@ func (f *faulty) fault() error {
 	connection, _, err := control.Hijack()
 	if err != nil {
 		return errReset
+	}
+	if secure, ok := connection.(*tls.Conn); ok {
+		connection = secure.NetConn() // the client must receive no regular end of the TLS session
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // Close sends RST instead of FIN

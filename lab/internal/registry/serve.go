@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,11 +10,18 @@ import (
 	"time"
 )
 
-// Serve serves the control interface at one address, and images at all other addresses, until ctx ends. The registry's
-// background process runs Serve.
-func Serve(ctx context.Context, dir, control string, images ...string) error {
+// Serve serves the control interface at one address, and images at all other addresses, until ctx ends. The guard
+// protects only the images. The registry's background process runs Serve.
+func Serve(ctx context.Context, dir string, guard Guard, control string, images ...string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)
+	if err != nil {
+		return err
+	}
+	if server.login, err = guard.Login(); err != nil {
+		return err
+	}
+	secure, err := guard.serverConfig()
 	if err != nil {
 		return err
 	}
@@ -27,6 +35,9 @@ func Serve(ctx context.Context, dir, control string, images ...string) error {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			return fmt.Errorf("serve registry: %w", err)
+		}
+		if secure != nil && address != control {
+			listener = tls.NewListener(listener, secure)
 		}
 		// There is no write timeout, because a scenario can make a response arbitrarily slow.
 		s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	upstream "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/podlapse/podlapse/lab/internal/credentials"
 )
 
 // Server is the registry with its faults and its log. The method Images serves pulls and pushes. The method Control
@@ -18,6 +20,7 @@ type Server struct {
 	accesses accessLog
 	blobs    *blobStore
 	inner    http.Handler
+	login    credentials.Login // empty if clients need no login
 }
 
 // New returns a registry that stores its blobs in dir, up to limit bytes. New first removes all files in dir.
@@ -36,10 +39,16 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	access := Access{Method: request.Method, Repository: repository, Kind: kind, Reference: reference,
 		Client: request.UserAgent(), Host: request.Host, Range: request.Header.Get("Range"), StartAt: time.Now()}
 	writer := &faulty{ResponseWriter: response, request: request}
-	if kind != KindOther && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
-		writer.rule, writer.link = s.rules.take(repository, kind)
+	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
+	if s.admits(request) || reads && isPublic(repository) {
+		if reads && kind != KindOther {
+			writer.rule, writer.link = s.rules.take(repository, kind)
+		}
+		s.respond(writer, request, kind, reference)
+	} else {
+		access.Anonymous = true
+		writeStatus(writer, http.StatusUnauthorized, "the registry requires a login")
 	}
-	s.respond(writer, request, kind, reference)
 	access.Status, access.Bytes, access.Failure = writer.status, writer.sent, writer.failure
 	access.FirstByteAt, access.LastByteAt = writer.firstAt, writer.lastAt
 	if access.LastByteAt.IsZero() {
@@ -47,6 +56,16 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	}
 	s.accesses.add(access)
 }
+
+// admits reports whether a request contains the login. If the registry has no login, admits returns true.
+func (s *Server) admits(request *http.Request) bool {
+	username, password, _ := request.BasicAuth()
+	return s.login == credentials.Login{} || s.login == credentials.Login{Username: username, Password: password}
+}
+
+// isPublic reports whether clients can read a repository without a login. containerd pulls pause images itself, and
+// has no login of the kubelet for these pulls.
+func isPublic(repository string) bool { return strings.HasSuffix(repository, "pause") }
 
 func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
@@ -58,7 +77,7 @@ func (s *Server) respond(writer *faulty, request *http.Request, kind, reference 
 		}
 	}
 	if status := writer.rule.Status; status != 0 {
-		writeStatus(writer, status)
+		writeStatus(writer, status, "injected by rule")
 		return
 	}
 	if kind == KindBlob && request.Method == http.MethodGet && request.Header.Get("Range") != "" &&
@@ -69,7 +88,7 @@ func (s *Server) respond(writer *faulty, request *http.Request, kind, reference 
 }
 
 // writeStatus responds with the error body of a real registry, so that clients report the reason.
-func writeStatus(response http.ResponseWriter, status int) {
+func writeStatus(response http.ResponseWriter, status int, reason string) {
 	codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED",
 		http.StatusNotFound: "MANIFEST_UNKNOWN", http.StatusTooManyRequests: "TOOMANYREQUESTS"}
 	code, ok := codes[status]
@@ -82,7 +101,7 @@ func writeStatus(response http.ResponseWriter, status int) {
 	response.Header().Set("Content-Type", "application/json")
 	response.WriteHeader(status)
 	_ = json.NewEncoder(response).Encode(map[string]any{
-		"errors": []map[string]string{{"code": code, "message": "injected by rule"}}})
+		"errors": []map[string]string{{"code": code, "message": reason}}})
 }
 
 // parsePath splits a path of the form /v2/REPOSITORY/(manifests|blobs)/REFERENCE.

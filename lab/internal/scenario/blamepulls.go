@@ -25,7 +25,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
 	go func() { // runs until ctx ends
-		_ = registry.Serve(ctx, e.bench.Node.In("mirror"), control, images)
+		_ = registry.Serve(ctx, e.bench.Node.In("mirror"), e.bench.Node.RegistryGuard(), control, images)
 	}()
 	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)
 	e.registries = append(e.registries, mirror)
@@ -114,6 +114,7 @@ const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowhereno
 func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
+		url := b.Node.RegistryGuard().URL
 		lab, mirror := layout.Address(layout.RegistryPort), layout.Address(layout.MirrorPort)
 		name := x.image(mainName)
 		rule := registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: examRate}
@@ -121,10 +122,10 @@ func fromMirror(has bool) playFunc {
 		spec := onePod(x.images[mainName], readySoon)
 		if has {
 			return errors.Join(b.PushTo(ctx, name, examLayer, mirror), x.exam.registries[1].SetRules(ctx, rule),
-				b.ReachHost(x.name, "http://127.0.0.1:1", "http://"+mirror), x.start(ctx, spec))
+				b.ReachHost(x.name, "http://127.0.0.1:1", url(mirror)), x.start(ctx, spec))
 		}
 		return errors.Join(b.PushTo(ctx, name, examLayer, lab), b.Break(ctx, name, rule),
-			b.ReachHost(x.name, "http://"+lab, "http://"+mirror), x.start(ctx, spec))
+			b.ReachHost(x.name, url(lab), url(mirror)), x.start(ctx, spec))
 	}
 }
 

@@ -26,6 +26,9 @@ type Stack struct {
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
+	// PrivateRegistry makes the lab's registry serve TLS with a certificate of its own authority, and require a login.
+	// The kubelet gets the login from a credential provider plugin.
+	PrivateRegistry bool `json:"private_registry"`
 	// ColdPause is true if the node lacks the pause image until the first pod starts.
 	ColdPause bool `json:"cold_pause"`
 	// CgroupV2 gives the node cgroup v2 on every machine, without limits for containers.

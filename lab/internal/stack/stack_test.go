@@ -62,6 +62,7 @@ func TestUnknownStackIsRefused(t *testing.T) {
 func TestPropertiesOfStacks(t *testing.T) {
 	for name, want := range map[string]struct{ keepsLayers, hidesPlugins bool }{
 		Current:          {keepsLayers: true},
+		"certificates":   {keepsLayers: true},
 		"containerd-1.6": {keepsLayers: true},
 		"containerd-1.7": {keepsLayers: true},
 		"containerd-2.0": {keepsLayers: true},

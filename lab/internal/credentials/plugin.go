@@ -1,0 +1,93 @@
+// Package credentials is the lab's credential provider plugin. The kubelet runs the plugin before it pulls an image,
+// and the plugin prints the login of the lab's registry. Scenarios can make the plugin slow, or make it fail. The
+// plugin logs each run with its time.
+//
+// The plugin implements the API credentialprovider.kubelet.k8s.io/v1. The package uses only the standard library,
+// because it is compiled into a small static program.
+package credentials
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// PluginName is the file name of the program.
+const PluginName = "podlapse-lab-credentials"
+
+// APIVersion is the version of the API between the kubelet and the plugin.
+const APIVersion = "credentialprovider.kubelet.k8s.io/v1"
+
+type request struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Image      string `json:"image"` // without its tag and its digest
+}
+
+type response struct {
+	APIVersion    string           `json:"apiVersion"`
+	Kind          string           `json:"kind"`
+	CacheKeyType  string           `json:"cacheKeyType"`
+	CacheDuration string           `json:"cacheDuration"`
+	Auth          map[string]Login `json:"auth"` // by the registry's host
+}
+
+// Main answers one request, and returns the exit status. The only argument is the directory of the Store. Main never
+// writes the password to stderr, because the kubelet logs this output if the plugin fails.
+func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	startedAt := time.Now()
+	if err := run(arguments, startedAt, stdin, stdout); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Writer) error {
+	if len(arguments) != 1 {
+		return fmt.Errorf("want the directory of the login as the only argument, got %d arguments", len(arguments))
+	}
+	const most = 1 << 20
+	var asked request
+	if err := json.NewDecoder(io.LimitReader(stdin, most)).Decode(&asked); err != nil {
+		return fmt.Errorf("parse the request: %w", err)
+	}
+	if asked.APIVersion != APIVersion || asked.Kind != "CredentialProviderRequest" {
+		return fmt.Errorf("unknown request %q of %q: want CredentialProviderRequest of %s", asked.Kind,
+			asked.APIVersion, APIVersion)
+	}
+	store := Store{Dir: arguments[0]}
+	login, failed := store.provide(asked.Image)
+	entry := Entry{Image: asked.Image, StartAt: startedAt, EndAt: time.Now()}
+	if failed != nil {
+		entry.Error = failed.Error()
+	}
+	if err := errors.Join(failed, store.appendEntry(entry)); err != nil {
+		return err
+	}
+	host, _, _ := strings.Cut(asked.Image, "/")
+	// Without a cache, the kubelet runs the plugin before each pull.
+	return json.NewEncoder(stdout).Encode(response{APIVersion: APIVersion, Kind: "CredentialProviderResponse",
+		CacheKeyType: "Image", CacheDuration: "0s", Auth: map[string]Login{host: login}})
+}
+
+// The method "provide" applies the fault of an image, and returns the login.
+func (s Store) provide(image string) (Login, error) {
+	faults, err := s.faults()
+	if err != nil {
+		return Login{}, err
+	}
+	for _, fault := range faults {
+		if fault.Image != image {
+			continue
+		}
+		time.Sleep(fault.Delay)
+		if fault.Fail != "" {
+			return Login{}, errors.New(fault.Fail)
+		}
+	}
+	return s.Login()
+}

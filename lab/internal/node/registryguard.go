@@ -1,0 +1,42 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/podlapse/podlapse/lab/internal/credentials"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+// RegistryGuard returns the guard of all registries on the node. On most stacks, the guard is the zero Guard.
+func (n Node) RegistryGuard() registry.Guard {
+	if !n.Stack.PrivateRegistry {
+		return registry.Guard{}
+	}
+	return registry.Guard{Dir: n.In("registry-guard")}
+}
+
+// credentialConfig returns the path of the kubelet's configuration of the credential provider plugin.
+func (n Node) credentialConfig() string { return n.In("credential-providers.json") }
+
+// writeCredentialConfig writes the configuration of the credential provider plugin, if the stack has the plugin. The
+// kubelet runs the plugin for the images of the registry, of its second name, and of the names that scenarios create.
+func (n Node) writeCredentialConfig() error {
+	guard := n.RegistryGuard()
+	if !guard.IsSet() {
+		return nil
+	}
+	config, err := json.MarshalIndent(map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1", "kind": "CredentialProviderConfig",
+		"providers": []map[string]any{{
+			"name": credentials.PluginName, "apiVersion": credentials.APIVersion, "args": []string{guard.Dir},
+			"matchImages":          []string{layout.Address(layout.RegistryPort), OtherRegistry, "*.*.invalid"},
+			"defaultCacheDuration": "0s",
+		}},
+	}, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the configuration of the credential provider plugin: %w", err)
+	}
+	return writeFile(n.credentialConfig(), string(config)+"\n")
+}

@@ -1,0 +1,114 @@
+package registry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/credentials"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/pki"
+)
+
+// Guard protects registries with TLS and a login. The certificate is from an authority that only the guard uses. The
+// zero Guard stands for plain HTTP without a login.
+type Guard struct {
+	Dir string // directory with the certificates, and with the files of the credential provider plugin
+}
+
+// certificateName is the name of the registries' certificate.
+const certificateName = "registry"
+
+// IsSet reports whether registries use TLS and a login.
+func (g Guard) IsSet() bool { return g.Dir != "" }
+
+// Create creates the authority, the certificate and the login. For the zero Guard, Create does nothing.
+func (g Guard) Create() error {
+	if !g.IsSet() {
+		return nil
+	}
+	authority, err := pki.NewAuthority(g.Dir)
+	if err != nil {
+		return err
+	}
+	if err := authority.Issue(certificateName, "podlapse-lab-registry", nil, layout.Loopback); err != nil {
+		return err
+	}
+	return g.Plugin().CreateLogin()
+}
+
+// Plugin returns the files of the credential provider plugin.
+func (g Guard) Plugin() credentials.Store { return credentials.Store{Dir: g.Dir} }
+
+// Login returns the login of the registries. For the zero Guard, the login is empty.
+func (g Guard) Login() (credentials.Login, error) {
+	if !g.IsSet() {
+		return credentials.Login{}, nil
+	}
+	return g.Plugin().Login()
+}
+
+// URL returns the URL of a registry at an address.
+func (g Guard) URL(address string) string {
+	if g.IsSet() {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// Hosts returns containerd's configuration of a registry (hosts.toml). containerd tries the URLs of the mirrors in the
+// given order, and then the URL of the server.
+func (g Guard) Hosts(server string, mirrors ...string) string {
+	text := fmt.Sprintf("server = %q\n", server) + g.trust(server)
+	for _, mirror := range mirrors {
+		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror) + g.trust(mirror)
+	}
+	return text
+}
+
+// The method "trust" returns the setting that makes containerd trust the guard's authority.
+func (g Guard) trust(url string) string {
+	if !g.IsSet() || !strings.HasPrefix(url, "https://") {
+		return ""
+	}
+	return fmt.Sprintf("ca = %q\n", g.authority())
+}
+
+func (g Guard) authority() string { return filepath.Join(g.Dir, "ca.crt") }
+
+// Certificate returns the path of the registries' certificate.
+func (g Guard) Certificate() string { return filepath.Join(g.Dir, certificateName+".crt") }
+
+// serverConfig returns the TLS configuration of a registry, or nil for the zero Guard. The configuration does not offer
+// HTTP/2, because a rule can reset a connection only with HTTP/1.
+func (g Guard) serverConfig() (*tls.Config, error) {
+	if !g.IsSet() {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(g.Certificate(), filepath.Join(g.Dir, certificateName+".key"))
+	if err != nil {
+		return nil, fmt.Errorf("read the registry's certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// Transport returns the transport of a client that trusts only the guard's authority. For the zero Guard, the transport
+// has the default settings.
+func (g Guard) Transport() (*http.Transport, error) {
+	transport := &http.Transport{}
+	if !g.IsSet() {
+		return transport, nil
+	}
+	authority, err := os.ReadFile(g.authority())
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the registry's authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return transport, nil
+}
