@@ -31,7 +31,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Credential plugins that run after a post-start hook",
-		"the lab has no credential plugin. Only scripts and a simulation in pkg/timeline test this situation",
+		"the exam's kubelet has no credential plugin. The scenario `pulls` tests this situation on the stack " +
+			"`certificates` of the lab",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{"CRI-O", "the Go module proxy does not serve CRI-O, so the lab cannot build it"},

@@ -29,9 +29,11 @@ type pullCase struct {
 	// the interruption, the next attempt reuses the received content.
 	cutOff bool
 	// If mayShare is true, several pulls share layers, and any of these pulls can download the shared layers.
-	mayShare  bool
-	atLeast   time.Duration               // shortest duration of the pull
-	neighbors func(context.Context) error // function that runs while the pod starts, or nil
+	mayShare bool
+	// slowPlugin is true if a slow credential provider plugin delays the pull of the first image.
+	slowPlugin bool
+	atLeast    time.Duration               // shortest duration of the pull
+	neighbors  func(context.Context) error // function that runs while the pod starts, or nil
 }
 
 // wantedPull is the expected report of the agent about one image of a pod.
@@ -96,7 +98,7 @@ func (p *pullRun) createCases(ctx context.Context) (backoff pullCase, failing, a
 		failing = append(failing, c)
 	}
 	for _, make := range []func(context.Context) ([]pullCase, error){
-		p.coldAndAgain, p.byDigest, p.threeTimes, p.imageVolume, p.stalls, p.manyLayers} {
+		p.coldAndAgain, p.byDigest, p.threeTimes, p.imageVolume, p.stalls, p.manyLayers, p.pluginCases} {
 		cs, err := make(ctx)
 		if err != nil {
 			return backoff, nil, nil, err

@@ -159,8 +159,8 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 // not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not exceed the error
 // bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The lab's kubelet has no
-// credential plugins, so a larger error bound does not make the limit larger.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. No kubelet of the lab
+// runs a credential plugin within a pull, so a larger error bound does not make the limit larger.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact

@@ -44,7 +44,7 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 		j.judgeImage(c, want, truths[i], neighborsIn(log, c.spec, want.container), timeline)
 	}
 	j.judgeStartUp(c, truths, neighborsIn(log, c.spec, c.wants[0].container), timeline)
-	return nil
+	return j.judgePlugin(c, timeline)
 }
 
 // attemptsOf returns the attempts to pull one image for one pod. attemptsOf waits for both logs, because the kubelet

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -74,7 +75,7 @@ func (p *pullRun) report(v *Verdict) error {
 		}
 		v.Include(j.sources.String(), j.verdict)
 	}
-	return p.bench.Node.StopExtraAgents()
+	return errors.Join(p.judgeSecrecy(v), p.bench.Node.StopExtraAgents())
 }
 
 // The method "settled" returns the agent's timeline of a pod after the pod has settled.

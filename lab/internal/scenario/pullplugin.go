@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/credentials"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// pluginDelay is the time that a slow credential provider plugin needs. pluginHook is the time of a post-start hook
+// before a slow plugin.
+const (
+	pluginDelay = 4 * time.Second
+	pluginHook  = 2 * time.Second
+)
+
+// pluginCases returns three cases if the kubelet has a credential provider plugin. In one case, the plugin is slow. In
+// another case, the plugin is slow after a post-start hook. In the last case, the plugin fails once, so the kubelet
+// pulls without a login, and the registry refuses the pull.
+func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
+	guard := p.bench.Node.RegistryGuard()
+	if !guard.IsSet() {
+		return nil, nil
+	}
+	const slow, hook, broken = "plugin-slow", "plugin-hook", "plugin-fails"
+	images := make(map[string]string)
+	for _, name := range []string{slow, hook, broken} {
+		var err error
+		if images[name], err = p.pushColdImage(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	delays := []credentials.Fault{{Image: pluginsName(images[slow]), Delay: pluginDelay},
+		{Image: pluginsName(images[hook]), Delay: pluginDelay}}
+	mend := func(context.Context) error { return guard.Plugin().SetFaults(delays...) }
+	hooked := plainCase(hook, images[hook], agent.Downloaded)
+	first := bench.WithHook(corev1.Container{Name: hookedName, Image: p.bench.BaseImage}, pluginHook)
+	hooked.spec.Containers = append([]corev1.Container{first}, hooked.spec.Containers...)
+	hooked.wants = append(hooked.wants,
+		wantedPull{container: hookedName, image: p.bench.BaseImage, outcome: agent.Present})
+	cases := []pullCase{plainCase(slow, images[slow], agent.Downloaded), hooked,
+		plainCase(broken, images[broken], agent.Downloaded).failsFirst(1, mend, "unauthorized")}
+	cases[0].slowPlugin, cases[1].slowPlugin = true, true
+	return cases, guard.Plugin().SetFaults(
+		append(delays, credentials.Fault{Image: pluginsName(images[broken]), Fail: "injected by the scenario"})...)
+}
+
+// pluginsName returns the name that the kubelet passes to the plugin for an image.
+func pluginsName(reference string) string {
+	return layout.Address(layout.RegistryPort) + "/" + repository(reference)
+}
+
+// judgePlugin checks the time in which the kubelet waited for a slow credential provider plugin before a pull.
+func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
+	if !c.slowPlugin {
+		return nil
+	}
+	runs, err := j.bench.Node.RegistryGuard().Plugin().Runs(pluginsName(c.wants[0].image))
+	if err != nil {
+		return err
+	}
+	if len(runs) != 1 || runs[0].Error != "" || runs[0].EndAt.Sub(runs[0].StartAt) < pluginDelay {
+		j.verdict.Problem("%s: the kubelet must run the plugin once, for at least %s, but the plugin's log contains "+
+			"%+v: the scenario is not conclusive", c.pod, pluginDelay, runs)
+		return nil
+	}
+	j.judgePluginRun(c.pod, bench.Span{StartAt: runs[0].StartAt, EndAt: runs[0].EndAt}, timeline)
+	return nil
+}
+
+// judgePluginRun requires that the agent attributes a run of the plugin to the kubelet's work, or leaves the time
+// unattributed with the kubelet's work among the candidates. An agent without the runtime knows the end of the earlier
+// step only from the pod's status, so a part of the time can be in another phase, within the phase's error bound.
+func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
+	const phase = "kubelet_sync"
+	var right time.Duration
+	limit := exact
+	for _, p := range timeline.Phases {
+		shared := sharedDuration(p, run.StartAt, run.EndAt)
+		switch {
+		case p.Phase == phase, p.IsGroup() && slices.Contains(p.MergedWith, phase):
+			right += shared
+		case shared > 0 && !j.view.runtime:
+			stated, err := agent.Nanoseconds(p.Error)
+			if err != nil {
+				j.verdict.Problem("%s: phase %s: %v", pod, p.Phase, err)
+			}
+			limit += min(stated, stampUnit)
+		}
+	}
+	j.verdict.Compare(pod+" plugin as "+phase+" or unattributed", pluginDelay, run.Length(), right, true, limit)
+}
+
+// judgeSecrecy requires that no log, no record and no other file that the agents wrote contains the registry's
+// password.
+func (p *pullRun) judgeSecrecy(v *Verdict) error {
+	n := p.bench.Node
+	login, err := n.RegistryGuard().Login()
+	if err != nil || !n.RegistryGuard().IsSet() {
+		return err
+	}
+	secrets := [][]byte{[]byte(login.Password),
+		[]byte(base64.StdEncoding.EncodeToString([]byte(login.Username + ":" + login.Password)))}
+	for _, place := range []string{n.Logs(), n.AgentRecords(), n.AgentFiles(), n.KeptLogs(), keptIn(p.bench),
+		n.In("pod-logs")} {
+		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return nil // a file can disappear at any time, and some places are empty in this form of the agent
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return fmt.Errorf("search for the registry's password: %w", err)
+			}
+			v.Compared++
+			if slices.ContainsFunc(secrets, func(secret []byte) bool { return bytes.Contains(content, secret) }) {
+				v.Problem("%s contains the password of the registry", path)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
