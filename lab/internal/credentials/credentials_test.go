@@ -36,24 +36,24 @@ func (s Store) call(t *testing.T, input string) (status int, stdout, stderr stri
 	return status, out.String(), problems.String()
 }
 
-// TestAnswer compares the answer with the example in the kubelet's documentation of the API.
-func TestAnswer(t *testing.T) {
+// TestResponse compares the response with the example in the kubelet's documentation of the API.
+func TestResponse(t *testing.T) {
 	s, login := newStore(t)
 	status, stdout, stderr := s.call(t, ask("credentialprovider.kubelet.k8s.io/v1", image))
-	var answer map[string]any
-	if err := json.Unmarshal([]byte(stdout), &answer); err != nil || status != 0 || stderr != "" {
+	var response map[string]any
+	if err := json.Unmarshal([]byte(stdout), &response); err != nil || status != 0 || stderr != "" {
 		t.Fatalf("status %d, %v, %s", status, err, stderr)
 	}
 	for key, want := range map[string]string{"apiVersion": "credentialprovider.kubelet.k8s.io/v1",
 		"kind": "CredentialProviderResponse", "cacheKeyType": "Image", "cacheDuration": "0s"} {
-		if answer[key] != want {
-			t.Errorf("%s is %v, want %s", key, answer[key], want)
+		if response[key] != want {
+			t.Errorf("%s is %v, want %s", key, response[key], want)
 		}
 	}
-	auth, _ := answer["auth"].(map[string]any)
+	auth, _ := response["auth"].(map[string]any)
 	entry, _ := auth["127.0.0.1:25000"].(map[string]any)
 	if len(auth) != 1 || entry["username"] != login.Username || entry["password"] != login.Password {
-		t.Errorf("the answer has %d logins, want only the login for the host of the image", len(auth))
+		t.Errorf("the response has %d logins, want only the login for the host of the image", len(auth))
 	}
 	runs, err := s.Runs(image)
 	if err != nil || len(runs) != 1 || runs[0].Error != "" {

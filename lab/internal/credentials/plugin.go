@@ -35,7 +35,7 @@ type response struct {
 	Auth          map[string]Login `json:"auth"` // by the registry's host
 }
 
-// Main answers one request, and returns the exit status. The only argument is the directory of the Store. Main never
+// Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main never
 // writes the password to stderr, because the kubelet logs this output if the plugin fails.
 func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	startedAt := time.Now()

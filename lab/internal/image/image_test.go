@@ -42,7 +42,7 @@ func TestPush(t *testing.T) {
 		go func() { _ = registry.Serve(t.Context(), blobs, guard, control.Address, images) }()
 		for deadline := time.Now().Add(10 * time.Second); control.Healthy(t.Context()) != nil; {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the registry does not answer", name)
+				t.Fatalf("%s: the registry does not respond", name)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -146,7 +146,8 @@ func TestUnprovenDifference(t *testing.T) {
 		const { Workload } = `+module("workload.js")+`;
 		const revision = (name, durations) => ({ revision: name, durations, pulled: 0, pulled_of: 0 });
 		const response = { verdict: 'no completed start-up', differences: ['too few'], what_if: [], summary: {
-			causes: [], revisions: [revision('b', { start_ups: 3, mean_seconds: 2, mean_error_seconds: 0.5 }), revision('a')],
+			causes: [],
+			revisions: [revision('b', { start_ups: 3, mean_seconds: 2, mean_error_seconds: 0.5 }), revision('a')],
 			comparison: { from: 'a', to: 'b', difference: { verdict: 'too_few', seconds: 2, error_seconds: 0.5 } } } };
 		const paths = [], usual = window.fetch;
 		window.fetch = async (path, options) => !path.startsWith('api/v1/workloads/') ? usual(path, options) :

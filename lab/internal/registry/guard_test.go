@@ -40,7 +40,7 @@ func guarded(t *testing.T) (guard Guard, images string, control Client) {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the registry does not answer")
+			t.Fatal("the registry does not respond")
 		}
 	}
 	return guard, images, control

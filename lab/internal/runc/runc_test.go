@@ -17,7 +17,8 @@ func TestWithoutLimits(t *testing.T) {
 		"negative score": {`{"process":{"oomScoreAdj":-998,"cwd":"/"}}`, `{"process":{"cwd":"/"}}`},
 		"other scores":   {`{"process":{"oomScoreAdj":1000}}`, `{"process":{"oomScoreAdj":1000}}`},
 		"no limits":      {`{"linux":{},"rlimit":9007199254740993}`, `{"linux":{},"rlimit":9007199254740993}`},
-		"null":           {`{"linux":{"resources":null},"process":null}`, `{"linux":{"resources":null},"process":null}`},
+		"null": {`{"linux":{"resources":null},"process":null}`,
+			`{"linux":{"resources":null},"process":null}`},
 	} {
 		got, err := withoutLimits([]byte(c.config))
 		if err != nil || string(got) != c.want {

@@ -21,8 +21,8 @@ var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for these devices"},
 	{
 		"Lazy snapshotters (stargz, nydus)",
-		"the exam runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes almost no time and " +
-			"the container starts slowly. The scenario lazy-pull tests pulls with stargz",
+		"the exam runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes almost no time " +
+			"and the container starts slowly. The scenario lazy-pull tests pulls with stargz",
 	},
 	{
 		"Credential plugins that run within the pull time",

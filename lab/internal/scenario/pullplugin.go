@@ -92,7 +92,7 @@ func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Ti
 		switch {
 		case p.Phase == phase, p.IsGroup() && slices.Contains(p.MergedWith, phase):
 			right += shared
-		case shared > 0 && !j.view.runtime:
+		case shared > 0 && !j.sources.runtime:
 			stated, err := agent.Nanoseconds(p.Error)
 			if err != nil {
 				j.verdict.Problem("%s: phase %s: %v", pod, p.Phase, err)
