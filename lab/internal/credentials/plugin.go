@@ -35,8 +35,8 @@ type response struct {
 	Auth          map[string]Login `json:"auth"` // by the registry's host
 }
 
-// Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main never
-// writes the password to stderr, because the kubelet logs this output if the plugin fails.
+// Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main
+// never writes the password to stderr, because the kubelet logs this output if the plugin fails.
 func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	startedAt := time.Now()
 	if err := run(arguments, startedAt, stdin, stdout); err != nil {

@@ -17,31 +17,31 @@ func TestPluginRun(t *testing.T) {
 	}
 	sandbox := func(to, stated time.Duration) agent.Phase { return reported("sandbox", 0, to, stated) }
 	for name, test := range map[string]struct {
-		view   view
-		phases []agent.Phase
-		want   string
+		sources agentSources
+		phases  []agent.Phase
+		want    string
 	}{
-		"kubelet": {fullView, []agent.Phase{sandbox(2*s, 0), reported("kubelet_sync", 2*s, 6*s, 0)}, ""},
-		"unattributed after a hook": {fullView,
+		"kubelet": {allSources, []agent.Phase{sandbox(2*s, 0), reported("kubelet_sync", 2*s, 6*s, 0)}, ""},
+		"unattributed after a hook": {allSources,
 			[]agent.Phase{sandbox(s, 0), group(s, 6*s, "post_start_hook", "kubelet_sync")}, ""},
-		"without the kubelet as candidate": {fullView,
+		"without the kubelet as candidate": {allSources,
 			[]agent.Phase{sandbox(s, 0), group(s, 6*s, "post_start_hook", "pull")}, "plugin-slow plugin"},
-		"pull": {fullView,
+		"pull": {allSources,
 			[]agent.Phase{sandbox(2*s, 0), reported("pull", 2*s, 6*s, 4*s)}, "plugin-slow plugin"},
-		"hook": {viewWithoutRuntime,
+		"hook": {withoutRuntime,
 			[]agent.Phase{sandbox(s, 0), reported("post_start_hook", s, 6*s, 4*s)}, "plugin-slow plugin"},
-		"late end of the sandbox": {fullView,
+		"late end of the sandbox": {allSources,
 			[]agent.Phase{sandbox(2900*time.Millisecond, s), reported("kubelet_sync", 2900*time.Millisecond, 6*s, s)},
 			"plugin-slow plugin"},
-		"late end of the sandbox, without the runtime": {viewWithoutRuntime,
+		"late end of the sandbox, without the runtime": {withoutRuntime,
 			[]agent.Phase{sandbox(2900*time.Millisecond, s), reported("kubelet_sync", 2900*time.Millisecond, 6*s, s)},
 			""},
-		"late end without an error bound": {viewWithoutRuntime,
+		"late end without an error bound": {withoutRuntime,
 			[]agent.Phase{sandbox(2900*time.Millisecond, 0), reported("kubelet_sync", 2900*time.Millisecond, 6*s, 0)},
 			"plugin-slow plugin"},
-		"nothing": {viewWithoutEvents, nil, "plugin-slow plugin"},
+		"nothing": {withoutEvents, nil, "plugin-slow plugin"},
 	} {
-		j := &pullJudge{verdict: &Verdict{}, view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, sources: test.sources}
 		j.judgePluginRun("plugin-slow", span(2*s, 6*s), agent.Timeline{Phases: test.phases})
 		expect(t, name, j.verdict.Wrong(), test.want)
 	}
