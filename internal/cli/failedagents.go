@@ -71,6 +71,9 @@ func (a agentQuery) lateText(late int) string {
 // longerTimeout returns the remedy for agents that the command could not query in time. The time in the example is
 // enough even if none of these agents responds.
 func (a agentQuery) longerTimeout(late int) string {
+	if a.target.limit >= maxLimit {
+		return "repair the agents that do not respond"
+	}
 	enough := min(a.target.limit+agents.LongestTime(late, agentLimit), maxLimit)
 	const step = 10 * time.Second
 	return fmt.Sprintf("set a longer --timeout, for example --timeout=%ds", (enough+step-1)/step*step/time.Second)

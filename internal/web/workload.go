@@ -14,9 +14,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSummarized is the maximum number of start-ups in the summary of a workload. A record of typical size needs 14 KB
-// of memory, so four concurrent requests need 11 MB for their records.
-const maxSummarized = 200
+// These limits bound the memory and the CPU time of one summary. A record with about 40 phases, milestones and pulls
+// needs 14 KB of memory. So the records of four concurrent requests need at most about 22 MB.
+const (
+	maxSummarized = 200   // start-ups
+	maxEntries    = 16000 // phases, milestones and pulls of all these start-ups
+)
 
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
 // the changes that would help. The agent computes the response for each request, and keeps nothing between requests.
@@ -38,9 +41,12 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	for _, name := range revisions {
 		known := func(r api.WorkloadRevision) bool { return r.Name == name }
 		if !slices.ContainsFunc(summary.Revisions, known) {
-			writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf(
-				"no start-up of %.63s %.63s/%.253s with the revision %.63q is known on this node", owner.Kind,
-				namespace, owner.Name, name))
+			reason := fmt.Sprintf("no start-up of %.63s %.63s/%.253s with the revision %.63q is known on this node",
+				owner.Kind, namespace, owner.Name, name)
+			if earlier > 0 {
+				reason += fmt.Sprintf(" among the latest %d start-ups of the workload", len(records))
+			}
+			writeError(w, http.StatusNotFound, "not_found", reason)
 			return
 		}
 	}
@@ -77,6 +83,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		return nil, 0, false
 	}
 	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
+	entries := 0
 	for _, s := range all {
 		if s.there != nil && s.there.Owner != owner {
 			continue
@@ -87,8 +94,9 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 			a.internalError(w, err)
 			return nil, 0, false
 		case timeline.Owner(record.Owner) != owner:
-		case len(records) < maxSummarized:
+		case len(records) == 0 || len(records) < maxSummarized && entries < maxEntries:
 			records = append(records, record)
+			entries += len(record.Phases) + len(record.Milestones) + len(record.Pulls)
 		default:
 			earlier++
 		}

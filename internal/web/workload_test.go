@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"reflect"
 	"strings"
 	"testing"
@@ -65,11 +66,30 @@ func TestManyStartUps(t *testing.T) {
 		}
 	}
 	f := &fake{timelines: all[:50], gone: all[50:]}
-	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, "/api/v1/workloads/shop/Deployment/web"))
+	const path = "/api/v1/workloads/shop/Deployment/web"
+	missing := decode[problem](t, f.ask(t, http.MethodGet, path+"?revision=old,new"))
+	if !strings.HasSuffix(missing.Reason, `"old" is known on this node among the latest 200 start-ups of the workload`) {
+		t.Errorf("a revision before the latest start-ups: %q", missing.Reason)
+	}
+	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, path))
 	if got.Summary.StartUps.Measured != maxSummarized || got.Earlier != earlier || len(got.Summary.Revisions) != 1 ||
 		got.Summary.Revisions[0].Name != "new" || !strings.HasSuffix(got.Verdict, "; without 5 earlier start-ups") {
 		t.Errorf("%d start-ups, %d earlier, %+v, %s", got.Summary.StartUps.Measured, got.Earlier,
 			got.Summary.Revisions, got.Verdict)
+	}
+}
+
+// TestLargeStartUps requests a workload whose pods have many containers. The memory for the records must stay bounded.
+func TestLargeStartUps(t *testing.T) {
+	all := startUps(0, 50)
+	for i := range all {
+		all[i].Namespace, all[i].Owner.Name = "shop", "web"
+		all[i].Pulls = slices.Repeat(all[i].Pulls, 1000/max(len(all[i].Pulls), 1))
+	}
+	f := &fake{timelines: all}
+	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, "/api/v1/workloads/shop/Deployment/web"))
+	if n := got.Summary.StartUps.Measured; n < 1 || n > maxEntries/1000+1 || got.Earlier != len(all)-n {
+		t.Errorf("%d start-ups, %d earlier", n, got.Earlier)
 	}
 }
 

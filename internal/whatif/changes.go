@@ -207,7 +207,7 @@ func (s *startUp) failedRuns() (changes []change) {
 		c := s.newChange(api.WhatIfNoCrash, container.name)
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
-		first, final := s.startOf(container, true), s.startOf(container, false)
+		first, final := container.firstStart, container.finalStart
 		// After the loop, "hidden" is the time between the two starts that the phases of other containers cover.
 		hidden := container.final.minus(container.first).high
 		last := -1

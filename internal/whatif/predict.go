@@ -27,6 +27,9 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	}
 	var predictions []api.WhatIfRecord
 	for _, c := range s.changes() {
+		if !c.saves() {
+			continue
+		}
 		gain, ok := s.gain(c)
 		gain.high = min(gain.high, s.total+s.totalError-s.kept(c))
 		if gain.low = min(gain.low, gain.high); !ok || !helps(c, gain) {
@@ -45,6 +48,13 @@ func Predict(record api.Record) []api.WhatIfRecord {
 		return cmp.Compare(b.GainLeast+b.GainMost, a.GainLeast+a.GainMost)
 	})
 	return predictions
+}
+
+// saves reports whether a change can shorten anything. Without this check, the cost of a record would grow with the
+// square of the number of containers, because most changes concern one container and save nothing.
+func (c change) saves() bool {
+	positive := func(i interval) bool { return i.high > 0 }
+	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
 // helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance. For a

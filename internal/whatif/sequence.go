@@ -190,7 +190,7 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 	if target == nil {
 		return true, true
 	}
-	first, final := s.startOf(target, true), s.startOf(target, false)
+	first, final := target.firstStart, target.finalStart
 	end := s.since(phase.EndAt)
 	certain = end <= first.low || phase.Container == target.name && end <= final.low
 	return certain, certain || s.since(phase.StartAt) < final.high

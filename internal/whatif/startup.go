@@ -29,6 +29,7 @@ type container struct {
 	final interval // start of the latest run
 
 	firstAttempt, finalAttempt int
+	firstStart, finalStart     interval // see startOf
 	ready                      interval // when the container was ready; not later than the whole pod
 	probes                     map[timeline.ProbeKind]api.ProbeRecord
 }
@@ -73,7 +74,7 @@ func (s *startUp) addContainers() bool {
 		if known || pull.Kind == timeline.KindEphemeral || pull.Kind == timeline.KindImageVolume {
 			continue
 		}
-		if len(s.containers) == maxContainers {
+		if len(s.containers) == maxPredicted {
 			return false
 		}
 		c := container{name: pull.Container, kind: pull.Kind, probes: map[timeline.ProbeKind]api.ProbeRecord{}}
@@ -96,6 +97,7 @@ func (s *startUp) addContainers() bool {
 		if c.name == s.last {
 			c.ready = s.ready
 		}
+		c.firstStart, c.finalStart = s.startOf(&c, true), s.startOf(&c, false)
 		s.containers = append(s.containers, c)
 	}
 	return slices.ContainsFunc(s.containers, func(c container) bool { return c.kind == timeline.KindMain })

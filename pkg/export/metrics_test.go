@@ -64,7 +64,7 @@ func contested() timeline.Timeline {
 		}},
 		Conflicts: []timeline.Conflict{{Milestone: timeline.MilestoneRunning, Container: "app"},
 			{Milestone: timeline.MilestoneSandboxBegun}, {Milestone: timeline.MilestoneRunning}},
-		Missing: []string{"scheduled"}, Unreported: []string{"network_ready"},
+		Missing: []string{"scheduled"}, Incomplete: true, Unreported: []string{"network_ready"},
 	}
 }
 

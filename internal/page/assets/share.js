@@ -2,7 +2,7 @@ import { element, mark, write } from './dom.js';
 
 const kinds = { __proto__: null, Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
-// Commands contain only names that Kubernetes allows, because readers paste commands into a shell.
+// Commands contain only names that Kubernetes allows, because readers paste them into a shell.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 export function explainPod(namespace, name) {
@@ -11,7 +11,7 @@ export function explainPod(namespace, name) {
 
 export function explainWorkload(workload, node, revisions = '') {
   const [namespace, kind, name] = workload.split('/');
-  return legal.test(namespace) && legal.test(name ?? '') && kinds[kind] ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (/^[a-z0-9]+,[a-z0-9]+$/.test(revisions) ? ' --revision ' + revisions : '') + (legal.test(node) ? ' --node ' + node : '') : '';
+  return legal.test(namespace) && legal.test(name ?? '') && kinds[kind] ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (revisions && revisions.split(',').every((r) => legal.test(r)) ? ' --revision ' + revisions : '') + (legal.test(node) ? ' --node ' + node : '') : '';
 }
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
@@ -23,8 +23,8 @@ export function linkOf({ hostname, href, hash }, node) {
   return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-// filtersOf returns the view's filters. The copied command contains only the filter `owner`, so the page lists the
-// names of the other filters.
+// filtersOf returns the view's filters. The copied command contains only `owner`, so the page lists the names of the
+// other filters.
 export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));

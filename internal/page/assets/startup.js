@@ -26,14 +26,14 @@ export function startUpOf(record, seenAt) {
 
 export function ownerOf({ owner }) { return owner ? visible(owner.kind) + '/' + visible(owner.name) : ''; }
 
-// Pods without an owner form one workload in each namespace.
+// Pods without an owner form one workload per namespace.
 export function workloadOf(record) { return visible(record.namespace) + '/' + ownerOf(record); }
 
 function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// The function `pulled` reports whether an image counts as a pull, by the same rule as the agent's API.
+// The function `pulled` reports whether an image counts as a pull, by the rule of the agent's API.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 // The function `refusal` returns the registry of the last failed pull and the reason for the failure.

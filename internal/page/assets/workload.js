@@ -1,4 +1,4 @@
-// The summary of one workload from the agent, which knows only the start-ups on its node.
+// The summary of one workload. The agent knows only the start-ups on its node.
 
 import { ofPod, ofView } from './address.js';
 import { Aggregate } from './ask.js';
@@ -10,7 +10,7 @@ import { brief, bytes, exactError, message, visible } from './text.js';
 const MOST = 3; // changes
 
 export class Workload {
-  #fares; // called with an error, or without an argument after a success
+  #fares; // called with an error, or without one after a success
   #path = '';
   #ask = null;
   #name = element('h2');
@@ -35,6 +35,7 @@ export class Workload {
     if (owner !== this.#name.textContent) this.root.hidden = true;
     this.#path = path;
     this.#ask?.stop();
+    this.#fares();
     this.#ask = path ? new Aggregate(path, 5000, (response) => this.#draw(owner, response), this.#fares) : null;
     this.want();
   }

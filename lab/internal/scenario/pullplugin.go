@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -120,6 +121,9 @@ func (p *pullRun) judgeSecrecy(v *Verdict) error {
 				return nil // a file can disappear at any time, and some places are empty in this form of the agent
 			}
 			content, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
 			if err != nil {
 				return fmt.Errorf("search for the registry's password: %w", err)
 			}
