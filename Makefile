@@ -26,18 +26,20 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The number of pods for each change in the scenario what-if, when `make test` runs it. The default is 20. Changes whose
-# pods can start together have at least four pods.
+# The number of pods for each change in the scenario what-if, when `make test` runs it. The default of the scenario is
+# 20. If the pods of a change can start together, the scenario creates at least four pods for this change.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
-# The tools of `make check`. Make builds each tool once for each version of the tool and of Go, outside the repository.
+# The tools of `make check`. For each version of a tool and of Go, Make builds the tool once, and stores it outside the
+# repository.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.9.0
 TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
-# The stack of the node: make up STACK=containerd-1.7; make stacks lists the stacks.
+# The variable STACK selects the stack of the node, for example `make up STACK=containerd-1.7`. `make stacks` lists the
+# stacks.
 ifneq ($(STACK),)
 export PODLAPSE_STACK := $(STACK)
 endif
@@ -54,7 +56,7 @@ build: ## Build bin/podlapse-agent.
 image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar.
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
-# Make builds the image again only if a file of the image or the image's name has changed.
+# Make builds the image again only if the image's name or a source file of the image has changed.
 $(ARCHIVE) $(LOCAL_ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal docs -type f -not -name '*_test.go' -not -name '*.md') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $@
 $(LOCAL_ARCHIVE): export PLATFORMS = linux/$(shell go env GOHOSTARCH)

@@ -53,7 +53,8 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// The method "settled" adds a start-up to the sums for the report. The sums and the history have one common limit.
+// The method "settled" adds a start-up to the sums for the report. The sums and the history of deleted pods share one
+// memory limit.
 func (s *served) settled(t timeline.Timeline) {
 	s.tally.Add(t)
 	s.history.Trim()

@@ -269,7 +269,8 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method "clocks" computes the clock skew from the Date headers of the API server's responses in the other tests.
+// The method "clocks" computes the clock skew. Its data are the Date headers of the API server's responses to the other
+// tests.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

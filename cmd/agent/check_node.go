@@ -69,7 +69,7 @@ func checkState(c config) finding {
 	return f
 }
 
-// checkPressure returns no finding with --pressure=off.
+// With --pressure=off, checkPressure returns no finding.
 func checkPressure(c config) []finding {
 	if !c.node.pressure {
 		return nil
@@ -81,7 +81,7 @@ func checkPressure(c config) []finding {
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
 
-// checkBoot returns no finding with --node-startup=off.
+// With --node-startup=off, checkBoot returns no finding.
 func checkBoot(c config) []finding {
 	if !c.node.startUp {
 		return nil

@@ -27,7 +27,8 @@ func main() {
 		// Commands such as `explain` keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent does its work in many short steps, one after the other, on different goroutines. With several
-		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
+		// processors, one processor often has to wake another processor, and these wake-ups take a quarter of the
+		// agent's CPU time.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)
 		}
@@ -42,8 +43,8 @@ func main() {
 }
 
 // stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. Two equal
-// signals within the time sameSignal count as one signal. GNU timeout sends its signal twice: to its child, and to the
-// process group of the child.
+// signals count as one signal if the second signal arrives within sameSignal. GNU timeout sends its signal twice: to
+// its child, and to the process group of the child.
 func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals
@@ -57,7 +58,7 @@ func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	}
 }
 
-// endAtOnce restores the terminal and exits. If the terminal accepts no output, endAtOnce exits after the time limit.
+// endAtOnce restores the terminal and exits. endAtOnce waits at most 500 ms for a terminal that accepts no output.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})

@@ -91,7 +91,7 @@ func (out outputs) components() []component {
 	if out.lines != nil {
 		list = append(list,
 			component{"records", stageSinks, out.lines.Run},
-			// watchReader must also detect a missing reader while the agent writes no records.
+			// watchReader must detect a missing reader even while the agent writes no records.
 			component{"records", stageSinks, watchReader(out.records, readerLooks)},
 		)
 	}

@@ -101,7 +101,8 @@ func (s savedState) known() []string {
 	return known
 }
 
-// restoreSums adds the sums of the previous agent. Unusable sums are lost, because the next save replaces them.
+// restoreSums adds the previous agent's sums to this agent's sums. Unusable sums are lost, because the next save
+// replaces them.
 func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 	if s.dir == nil {
 		return

@@ -30,10 +30,10 @@ type Result[A any] struct {
 }
 
 // Each queries all agents, and returns the responses in the order of the agents. Each queries the ready agents first,
-// so that dead agents do not delay them. Each queries at most AtOnce agents at the same time, and waits at most the
-// time "limit" for each agent. An agent that stays silent does not delay the queries to other agents for longer than
-// silentAfter. If ctx ends before Each queries an agent, this agent's response contains ErrNotQueried and the error of
-// ctx.
+// so that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same
+// time, and waits for each agent at most as long as the argument "limit". An agent that stays silent does not delay the
+// queries to other agents for longer than silentAfter. If ctx ends before Each queries an agent, the error in this
+// agent's result wraps ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Result[A] {
@@ -98,7 +98,7 @@ func (a Agent) limit(limit time.Duration, agents int) time.Duration {
 	return limit
 }
 
-// explain adds to the error of an agent that its pod is not ready.
+// If the agent's pod is not ready, explain adds this fact to the agent's error.
 func (a Agent) explain(err error) error {
 	if err == nil || !a.unready() {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// maxProblem is the maximum number of bytes that the package reads of an error response.
+// maxProblem is the maximum number of bytes that the package reads from an error response.
 const maxProblem = 64 << 10
 
 // dial opens a connection to a port of an agent's pod. The API server and the kubelet forward the connection over

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// numberAnnotation is the annotation in which a Deployment stores the number of a revision, on the ReplicaSet.
+// numberAnnotation is the annotation of a ReplicaSet that contains the number of the revision. The controller of
+// Deployments writes this annotation.
 const numberAnnotation = "deployment.kubernetes.io/revision"
 
 // numbered is a ReplicaSet or a ControllerRevision with the fields that contain the number of the revision.

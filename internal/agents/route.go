@@ -57,7 +57,7 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain removes the request's address from an error that contains an *Unreached: it returns only the *Unreached. Plain
+// If an error contains an *Unreached, Plain returns only the *Unreached, without the address of the request. Plain
 // returns all other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached

@@ -11,8 +11,8 @@ const (
 	// agents. An agent whose response has begun is not silent, even if the response takes long.
 	silentAfter = time.Second
 	// maxSilent is the maximum number of silent agents for which a command waits, in addition to AtOnce agents. Waiting
-	// for a silent agent costs the API server hardly more than an open connection. With maxSilent, the time until the
-	// query to the next agents begins is silentAfter, even if no agent responds within 8 s.
+	// for a silent agent costs the API server hardly more than an open connection. maxSilent is so large that the
+	// queries to the next agents begin after silentAfter, even if no agent responds within 8 s.
 	maxSilent = 128
 )
 

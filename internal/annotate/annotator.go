@@ -26,8 +26,8 @@ const (
 	// refusedRetry is the wait before a retry after the API server has refused an annotation. The agent must retry even
 	// if the pod does not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the wait after a change of a timeline. All changes of a pod within the time changesWithin cause
-	// only one write attempt. A starting pod changes often, but completes only once.
+	// changesWithin is the wait after a change of a timeline. All changes of one pod within changesWithin cause only
+	// one write attempt. A starting pod changes often, but completes only once.
 	changesWithin = 250 * time.Millisecond
 )
 

@@ -32,8 +32,8 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
 // The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
-// refuse, and returns nil if a policy refused the request. For the time provenFor after a refusal, the method returns
-// nil and sends no request.
+// refuse, and returns nil if a policy refused the request. If the latest refusal is younger than provenFor, the method
+// returns nil without sending a request.
 func (a *Annotator) limited(ctx context.Context, p annotationRequest) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

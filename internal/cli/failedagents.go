@@ -25,9 +25,10 @@ func (a agentQuery) noneResponded(failed []error) error {
 	return fmt.Errorf("none of %d agents responded: %w", len(failed), first)
 }
 
-// missing returns the numbers of the agents that did not respond and of the agents that the command could not query in
-// time, and the first error of an agent. If the time was too short, the result "first" has no other cause. Otherwise,
-// the remedy for the first error would hide that the time was too short.
+// missing counts the agents that did not respond and the agents that the command could not query in time. The result
+// "text" contains both numbers, and the result "first" is the error of the first agent that did not respond. If the
+// time was too short, the type of "first" is *lateError, so that the command suggests a longer time and not the remedy
+// for the agent's error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {
@@ -68,8 +69,8 @@ func (a agentQuery) lateText(late int) string {
 	return fmt.Sprintf("%s %s not queried within the time limit %s", agentsText(late), verb, a.target.limit)
 }
 
-// longerTimeout returns the remedy for agents that the command could not query in time. The time in the example is
-// enough even if none of these agents responds.
+// longerTimeout returns the remedy for agents that the command could not query in time. The remedy suggests a timeout
+// that is long enough even if none of these agents responds.
 func (a agentQuery) longerTimeout(late int) string {
 	if a.target.limit >= maxLimit {
 		return "repair the agents that do not respond"

@@ -1,5 +1,5 @@
-// Package agentstest is a small fake API server that knows pods and forwards requests to agents, like a real API
-// server's proxy to pods.
+// Package agentstest is a small fake API server. The fake server knows pods, and forwards requests to agents like the
+// proxy of a real API server.
 package agentstest
 
 import (

@@ -20,7 +20,7 @@ func Kubeconfig(t testing.TB, url string) string {
 	return path
 }
 
-// ClosedAddress returns an address on loopback without a listener.
+// ClosedAddress returns a loopback address at which no process listens.
 func ClosedAddress(t testing.TB) string {
 	t.Helper()
 	var listen net.ListenConfig
