@@ -25,10 +25,10 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 	})
 }
 
-// withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started. If
-// the runtime is connected, the runtime itself reports when each container was created and started, in nanoseconds.
-// Without the runtime, only these Events show the times. With --events=cluster, life traces contain all Events.
-// Therefore, withoutStarts returns nil without the runtime and with --events=cluster.
+// withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started.
+// While the runtime is connected, it reports the creation and the start of each container in nanoseconds, so records do
+// not need these Events. Without the runtime, the Events in the records show these times. With --events=cluster, life
+// traces contain all Events. Therefore, withoutStarts returns nil without the runtime and with --events=cluster.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

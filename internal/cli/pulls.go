@@ -233,8 +233,8 @@ func (p listedPull) texts() render.PullTexts {
 }
 
 // age returns the time since the kubelet requested a pull in progress. The age has its own column, because the agent
-// cannot divide the age between the columns QUEUE and PULL. For example, a pull without content can wait in the node's
-// queue or for the registry's first response.
+// cannot divide the age between the columns QUEUE and PULL. For example, if a pull has not received any content yet, it
+// is in the node's queue, or it waits for the registry's first response.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"
@@ -244,8 +244,8 @@ func (p listedPull) age() string {
 
 func (p listedPull) state() string { return p.texts().State }
 
-// stateAndRate returns the state with the rate of a download. With -w, the command prints a row again only if the state
-// changes, and not if only the rate changes.
+// stateAndRate returns the state with the rate of a download. With -w, the command prints a row again if the state
+// changes. A change of the rate alone does not have this effect.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

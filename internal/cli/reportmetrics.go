@@ -37,7 +37,7 @@ func (p *prometheus) table() flags.Table {
 	}
 }
 
-// check reports flags that select agents, and that have no meaning for a Prometheus server.
+// check reports flags that select agents, because these flags have no meaning for a Prometheus server.
 func (p *prometheus) check(t target) error {
 	given := t.ofServer()
 	for _, f := range []struct {
@@ -58,7 +58,7 @@ func (p *prometheus) check(t target) error {
 	return nil
 }
 
-// fromPrometheus prints the report about the sums of the Prometheus server, and returns the exit code.
+// fromPrometheus prints the report about the data of the Prometheus server, and returns the exit code.
 func (c *reportConfig) fromPrometheus(ctx context.Context, call Call) int {
 	if err := c.check(); err != nil {
 		return call.FailUsage(err)

@@ -42,8 +42,8 @@ var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 var namespaceType = []string{"namespace", "namespaces", "ns"}
 
 // otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error.
-// The command does not read it as the pod "web" in the namespace "svc", because namespaces rarely have the name of a
-// resource type.
+// The command does not interpret svc/web as the pod "web" in the namespace "svc", because namespaces rarely have the
+// name of a resource type.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",

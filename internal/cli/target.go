@@ -150,7 +150,7 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, error) {
-	// The flags of the method ofServer configure a direct connection to an agent. Without --server, the API server
+	// The flags in the result of ofServer configure a direct connection to an agent. Without --server, the API server
 	// forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
 		return agentAccess{}, fmt.Errorf("%s requires --server: add --server with the URL of one agent",

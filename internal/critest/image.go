@@ -83,8 +83,8 @@ func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack commits the snapshot of one layer of an image. After the last layer, Unpack adds a label to the image's
-// config that names the snapshot of this layer.
+// Unpack commits the snapshot of one layer of an image. After the last layer, Unpack labels the image's config with the
+// name of this layer's snapshot.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {

@@ -14,7 +14,7 @@ import (
 
 // leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
 // interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. So each of 100 pods gets a lease within eventGrace. The core waits for late Events for the time eventGrace
+// slice. So each of 100 pods gets a lease within eventGrace. eventGrace is how long the core waits for late Events
 // (package timeline).
 const (
 	leaseTime = 30 * time.Second
@@ -131,8 +131,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. The method "failed" returns true if the error does not count as a failure: the revision
-// expired before the call of the method "accept". A slow API server can report an expired revision even after the call
+// pods lose their position. If the revision expired before the call of the method "accept", the error does not count as
+// a failure, and the method "failed" returns true. A slow API server can report an expired revision even after the call
 // of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {

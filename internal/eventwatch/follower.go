@@ -22,7 +22,7 @@ type follower struct {
 	// The lock of Source guards the fields from "pods" to "yielding".
 	pods     []*request         // the pods that share the watch
 	cancel   context.CancelFunc // ends the lease; nil while the watch has no slot
-	openedAt time.Time          // time by the agent's clock; zero while the watch is not open
+	openedAt time.Time          // time when the watch opened, by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
 	yielding bool               // the watch gives up its slot, and another pod of the namespace gets the slot

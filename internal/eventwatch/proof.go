@@ -7,8 +7,8 @@ import (
 )
 
 // proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
-// server does not mark the last existing Event. If no existing Event arrives for the time kubeclient.ProvenAfter, the
-// agent assumes that all existing Events have arrived.
+// server does not mark the last existing Event. If no existing Event has arrived for at least kubeclient.ProvenAfter,
+// the agent assumes that all existing Events have arrived.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
 // versions. So if an Event's version is lower than the highest version so far, the Event is an existing Event.

@@ -43,7 +43,7 @@ type request struct {
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	confirming []*follower       // open watches that have delivered all existing Events; at most two
-	statements *atomic.Int64     // order number of the latest observation about a watch; all pods share this counter
+	statements *atomic.Int64     // number of the latest observation about any watch; all pods share this counter
 }
 
 func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
@@ -52,8 +52,9 @@ func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
 }
 
 // deliver observes an Event that is new or has changed. The parameter "here" is true if the Event's host is this node.
-// After the pod had an Event of this node, deliver ignores Events of other hosts and returns false. A kubelet writes
-// the same host into all its Events: the name of its node (kubernetes: cmd/kubelet/app, makeEventRecorder).
+// After the first Event from this node about the pod, deliver ignores Events of other hosts and returns false. A
+// kubelet writes the same host into all its Events: the name of its node (kubernetes: cmd/kubelet/app,
+// makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

@@ -19,8 +19,8 @@ import (
 const DefaultWatches = 32
 
 // unservedAfter is the time after which a request without any observation counts as unserved. During the first seconds
-// of a request, the pod's Events might not exist yet. If a pod has no slot for the time unservedAfter, Source reports
-// that the pod waits.
+// of a request, the pod's Events might not exist yet. If a pod waits for a slot for longer than unservedAfter, Source
+// reports this wait.
 const unservedAfter = 5 * time.Second
 
 // maxLeft is the maximum number of pods whose position Source remembers after the request ended. Most nodes have at
@@ -41,9 +41,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core needs
-	// no time from these Events, so an open watch stays as it is when the result changes. Several goroutines can call
-	// WithoutStarts.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. A change of the
+	// result does not affect open watches, because the core does not need the timestamps of these Events. Several
+	// goroutines can call WithoutStarts.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// time in nanoseconds that the Event's name contains. Several goroutines can call Delay.
@@ -111,8 +111,8 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	// The counter starts at the current time. So its numbers are higher than the numbers of earlier agents in the same
-	// recording.
+	// The counter starts at the current time, so that its numbers are higher than the numbers that earlier agents wrote
+	// to the same recording.
 	s.statements.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s

@@ -112,7 +112,7 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	}
 	from, large, err := s.sizeOf(ctx, f.namespace)
 	switch {
-	case apierrors.IsForbidden(err): // the ClusterRole of earlier versions allows only watches, no lists
+	case apierrors.IsForbidden(err): // earlier versions of the ClusterRole do not allow lists of Events
 		return start{history: true}, nil
 	case err != nil:
 		return start{}, err
@@ -246,8 +246,8 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
-// The second result is false if the pod's position expired. Without a valid position, the agent does not know from
-// which time it has received all Events of the pod.
+// The second result is false if the pod's position expired. Without a valid position, the agent cannot tell since when
+// it has received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *Source) reached(p *request, revision uint64, history bool) (now positio
 	case p.position == nil && !history:
 		return position{}, false
 	case p.position == nil && revision == 0:
-		return position{}, true // the revision is unknown, for example because the role allows no lists
+		return position{}, true // the revision is unknown, for example without permission to list Events
 	case p.position == nil:
 		p.position = &position{}
 	}

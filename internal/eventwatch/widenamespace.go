@@ -9,7 +9,7 @@ import "time"
 const (
 	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096
-	// In a wide namespace, wideSample Events arrive within the time wideWithin.
+	// In a wide namespace, wideSample Events arrive within wideWithin.
 	wideWithin = 10 * time.Second
 	// A namespace is wide if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
@@ -24,8 +24,8 @@ type usage struct {
 	received, used int
 }
 
-// The method "wasteful" reports whether a watch delivered many Events in a short time, and few of them concerned a
-// requested pod. When the count reaches the number "sample", the method starts a new count.
+// The method "wasteful" returns true if a watch delivered many Events in a short time, and few of these Events
+// concerned a requested pod. When the count reaches the number "sample", the method starts a new count.
 func (u *usage) wasteful(sample int, now time.Time) bool {
 	if u.received < sample {
 		return false

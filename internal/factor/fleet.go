@@ -17,7 +17,7 @@ const (
 // Fleet contains the totals of all nodes. The memory of a Fleet grows with the number of nodes and their registries,
 // but not with the number of start-ups.
 type Fleet struct {
-	period     string // the time window in texts, for example "the past hour"
+	period     string // name of the time window in texts, for example "the past hour"
 	nodes      map[string]*nodeSums
 	registries map[string]*registrySums
 }
@@ -51,7 +51,8 @@ func (p *pullSums) without(q pullSums) pullSums {
 // NewFleet returns an empty fleet for the window of the factors (Window).
 func NewFleet() *Fleet { return NewFleetOver("the past hour") }
 
-// NewFleetOver returns an empty fleet for another time window. The argument "period" names the window in texts.
+// NewFleetOver returns an empty fleet for another time window. The argument "period" is the name of the window in
+// texts, for example "the past hour".
 func NewFleetOver(period string) *Fleet {
 	return &Fleet{period: period, nodes: map[string]*nodeSums{}, registries: map[string]*registrySums{}}
 }
@@ -103,8 +104,8 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// The runtime does not report how long unpacking took. With bytes but without seconds of unpacking, this node
-		// would make the other nodes look slow.
+		// The runtime does not report how long unpacking took. If this node's bytes counted without the time of their
+		// unpacking, the other nodes would look slow.
 		delete(n.works, workUnpack)
 	}
 }

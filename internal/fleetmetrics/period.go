@@ -18,8 +18,8 @@ type period struct {
 	hours int
 }
 
-// newPeriod returns the period that ends at an instant. It rounds the length up to whole hours, because the rules for
-// nodes and registries have windows of an hour.
+// newPeriod returns the period that ends at an instant. newPeriod rounds the length up to whole hours, because the
+// rules for nodes and registries have windows of an hour.
 func newPeriod(until time.Time, length time.Duration) period {
 	return period{until.Truncate(time.Second), int((length + hour - 1) / hour)}
 }
@@ -56,10 +56,11 @@ func (p period) hoursWith(metric string) string {
 	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", p.shifted(metric, hour), int(p.length()/time.Second)-1)
 }
 
-// increase returns an expression for the increase of a counter over the period. The counter's series can begin later
-// than the agent. A series that begins within the period counts from zero if the agent was scraped at the start of the
-// period, or if the agent started later. rules.yaml explains the four cases. If the agent restarted in the period, the
-// value of such a series lacks the time before the restart, so the increase without the first value can be larger.
+// increase returns an expression for the increase of a counter over the period. The counter's series can begin after
+// the agent has started. A series that begins within the period counts from zero if the agent was scraped at the start
+// of the period, or if the agent started later. rules.yaml explains the four cases. If the agent restarted in the
+// period, the value of such a series lacks the time before the restart. So the function increase of PromQL, which
+// ignores the first value of a series, can give a larger number, and the expression uses the larger number.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

@@ -102,8 +102,8 @@ func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response,
 	return response, body, nil
 }
 
-// vector evaluates an expression at a time, and returns the result and the server's shortened warnings. Values that are
-// not finite numbers are not part of the result.
+// vector evaluates an expression at the time in the argument "at", and returns the result and the server's shortened
+// warnings. Values that are not finite numbers are not part of the result.
 func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.Vector, []string, error) {
 	options := []v1.Option{v1.WithLimit(maxSeries + 1)}
 	if deadline, ok := ctx.Deadline(); ok {

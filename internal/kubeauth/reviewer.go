@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// reviewTimeout is the timeout of all reviews for one request to the agent. Prometheus waits at most 10 s for a
-// scrape.
+// reviewTimeout is the timeout of all reviews for one request to the agent. By default, Prometheus waits at most 10 s
+// for a scrape.
 const reviewTimeout = 3 * time.Second
 
 // remedyForbidden is the first part of a report about a forbidden review. The API server's message comes last,
@@ -36,9 +36,9 @@ type Reviewer struct {
 	tokens  responseCache[authenticationv1.UserInfo]
 	access  responseCache[struct{}]
 
-	// authorized holds tokens whose owner was allowed to read at least one path. Authorized tokens have their own rate
-	// limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens have no permissions, cannot
-	// use up the reviews of scrapers.
+	// authorized holds the digests of tokens whose users had permission for at least one path at their latest review.
+	// Authorized tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose
+	// valid tokens have no permissions, cannot use up the reviews of scrapers.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the

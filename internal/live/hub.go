@@ -38,8 +38,8 @@ const (
 	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. The pause
 	// limits flushes and queries to 2 % of a core.
 	restFactor = 50
-	// lingering is how long the Hub still logs changes after the last viewer disconnected. A viewer that reconnects
-	// within the time "lingering" can resume.
+	// lingering is how long the Hub still logs changes after the last viewer disconnected. A viewer that reconnects in
+	// time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
@@ -181,8 +181,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched reports whether a viewer is connected, or was connected within the time that the constant "lingering" sets.
-// After the time "lingering" without viewers, isWatched drops the log.
+// isWatched returns true if a viewer is connected, or if the last viewer disconnected less than lingering ago.
+// Otherwise, isWatched drops the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

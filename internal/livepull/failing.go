@@ -24,7 +24,7 @@ type waitingPull struct {
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload, or of the pod if it has no owner. Runners of CI jobs create many pods
-// without an owner in one namespace, and a broken registry must not look like the problem of one workload there. A
+// without an owner in one namespace, and a broken registry must not look like the problem of a single workload. A
 // workload has the same group on all nodes. The cluster has at most as many groups as workloads, even if a workload has
 // many pods.
 func bucketOf(t timeline.Timeline) int {

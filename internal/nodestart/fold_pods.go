@@ -144,8 +144,8 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time at which the agent is sure that no start-up taint kept the first workload pod
-// from the node. The result is false if the latest known time is not before the binding of the pod. A taint that still
+// takesPodsUntil returns the latest time for which the evidence proves that no start-up taint kept the first workload
+// pod from the node. The second result is false if this time is not before the binding of the pod. A taint that still
 // existed after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
