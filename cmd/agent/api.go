@@ -41,8 +41,8 @@ func newAPIServer(c config) (apiServer, error) {
 	return api, nil
 }
 
-// podClient returns the client that reads pods. With --impersonate-node, the client of podClient impersonates the node.
-// If a feature requires all fields of pod objects, the client of podClient decodes whole objects.
+// podClient returns the client that reads pods. With --impersonate-node, the returned client impersonates the node. If
+// a feature requires all fields of pod objects, the returned client decodes whole objects.
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {

@@ -75,7 +75,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // only the reconciler keeps the contents, and releases them later
+	kept.left = state.Contents{} // only the reconciler keeps the contents, until it has used them
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

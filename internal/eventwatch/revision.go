@@ -85,9 +85,9 @@ func (r *revisions) before(arrivedAt time.Time) (position, bool) {
 	return best, best.revision != 0
 }
 
-// PodStarting takes a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
-// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does
-// not block. Without starting pods, the agent takes no samples.
+// PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
+// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does not
+// block. While no pods start, the agent takes no samples.
 func (s *Source) PodStarting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

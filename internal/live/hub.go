@@ -38,8 +38,8 @@ const (
 	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. The pause
 	// limits flushes and queries to 2 % of a core.
 	restFactor = 50
-	// lingering is how long the Hub still logs changes after the last viewer disconnected. A viewer that reconnects in
-	// time can resume.
+	// lingering is how long the Hub still logs changes after the last viewer disconnected. Until then, a viewer that
+	// reconnects can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32

@@ -91,8 +91,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls of containers that
 //     restart or whose start-up is complete come last.
 //   - If several pulls request the same image, the oldest request gets the download.
-//   - If the pulls that match the download request different images, Records omits the download, because the right pull
-//     is unknown.
+//   - If several pulls match the download, but request different images, Records omits the download, because the right
+//     pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
 //   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If a download
 //     with an unknown repository can belong to several pulls or to another starting pod, Records omits the download.

@@ -55,7 +55,8 @@ export function matcher(c, nodeNow) {
 }
 
 // choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
-// start-ups that match all other filters. By default, start-ups in progress are sorted by age: a stable order.
+// start-ups that match all other filters. By default, start-ups in progress are sorted by age, because this order is
+// stable.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

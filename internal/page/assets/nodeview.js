@@ -55,7 +55,8 @@ class NodeStartUp {
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // `want` requests the record once, and every few seconds while the node starts, if the agent runs with --node-startup.
+  // If the agent runs with --node-startup, `want` requests the record once, and then every few seconds while the node
+  // starts.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;
