@@ -269,8 +269,8 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method "clocks" computes the clock skew. Its data are the Date headers of the API server's responses to the other
-// tests.
+// The method "clocks" computes the clock skew. Every response of the API server to the other tests has a Date header,
+// and the method compares these headers with the node's clock.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

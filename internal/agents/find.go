@@ -27,7 +27,7 @@ var ErrNoAgent = errors.New("no agent found")
 // ErrNoAgentOnNode is ErrNoAgent for a search on one node.
 var ErrNoAgentOnNode = fmt.Errorf("%w on node", ErrNoAgent)
 
-// NoAgentOn returns the error that a node has no agent in a namespace. The error is ErrNoAgentOnNode.
+// NoAgentOn returns the error that a node has no agent in a namespace. The error wraps ErrNoAgentOnNode.
 func NoAgentOn(node, namespace string) error {
 	return fmt.Errorf("%w %q: no pod of podlapse runs on this node in namespace %s", ErrNoAgentOnNode, node, namespace)
 }

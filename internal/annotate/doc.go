@@ -1,4 +1,4 @@
-// Package annotate writes annotations to pods that request them with another annotation. The annotation
+// Package annotate writes the annotations that a pod requests with another annotation. The annotation
 // podlapse.dev/startup shows how long each cause delayed the pod's start-up. The annotation "timestamp" contains the
 // time of the write, like the annotation of pod-time-controller.
 //

@@ -201,8 +201,8 @@ func (n listedNode) name() string { return terminal.Clean(n.node.Node) }
 
 func (n listedNode) starting() int { return n.node.Pods.States[timeline.StateStarting] }
 
-// worstPhase returns the phase in which a pod of the node has been for the longest time. If no pod is starting,
-// worstPhase returns the zero value.
+// worstPhase returns the current phase of the pod that has been in its phase for the longest time. If no pod is
+// starting, worstPhase returns the zero value.
 func (n listedNode) worstPhase() api.StartingRecord {
 	var worst api.StartingRecord
 	for _, s := range n.node.Starting {

@@ -101,8 +101,8 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front puts a proxy in front of the runtime, if a test sets Front. Start calls Front with the socket of the runtime
-// and the path that the proxy must serve. Start calls Front again for a restarted runtime.
+// Front is a function that starts a proxy for the runtime; nil for no proxy. Start calls Front with the socket of the
+// runtime and the path that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
 // Start serves on a Unix socket at path until the test ends or the test calls Stop. Start replaces an existing socket

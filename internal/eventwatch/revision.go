@@ -22,11 +22,11 @@ const (
 	// arrives, the sample counts as older than all Events of the pod. The kubelet's timestamps have a resolution of one
 	// second, and the pod can arrive late.
 	settled = 2 * time.Second
-	// maxBefore is how old a sample can be when a pod that uses the sample arrives. For a watch that begins at an older
-	// revision, etcd must read more revisions.
+	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
+	// that begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum age of a pod for which the agent uses a new sample of the revision. The kubelet needs a
-	// few tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet needs
+	// a few tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.

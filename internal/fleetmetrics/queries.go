@@ -63,7 +63,7 @@ func (p period) sums() []query {
 	return append(all, p.workloads()...)
 }
 
-// lostSeconds returns an expression for the seconds that each node or workload lost in each cause: the observed seconds
+// lostSeconds returns an expression for the lost seconds of each node or workload, by cause: the observed seconds,
 // minus the seconds that the same number of other start-ups in the cluster needs on average.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)

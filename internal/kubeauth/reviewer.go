@@ -36,7 +36,7 @@ type Reviewer struct {
 	tokens  responseCache[authenticationv1.UserInfo]
 	access  responseCache[struct{}]
 
-	// authorized holds the digests of tokens with which the Reviewer allowed at least one request within authorizedFor.
+	// authorized holds the digests of tokens for which the Reviewer allowed at least one request within authorizedFor.
 	// Authorized tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose
 	// valid tokens have no permissions, cannot use up the reviews of scrapers.
 	authorized                  *cache.LRUExpireCache

@@ -58,9 +58,9 @@ const againSlack = 2 * time.Second
 // by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns a lower bound: no pull that is in progress now started before the returned time. If no pull is in
-// progress, Since returns the zero time. Downloads must include all pulls that the runtime started after the returned
-// time, even pulls that currently receive no content.
+// Since returns a time before which none of the current pulls started. If no pull is in progress, Since returns the
+// zero time. Downloads must include all pulls that the runtime started after the returned time, even pulls that
+// currently receive no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {

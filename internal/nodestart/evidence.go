@@ -39,7 +39,7 @@ type Evidence struct {
 	createdAt time.Time // creation of the first Node object that belongs to this boot
 	// absentFrom is the latest time at which the Node object certainly did not describe this boot yet.
 	absentFrom time.Time
-	firstSeen  time.Time // arrival of the first Node object, also if it is from before the boot
+	firstSeen  time.Time // arrival of the first Node object, even if it is from before the boot
 	firstStamp time.Time // the earliest timestamp of the kubelet's conditions in this boot
 	states     []state
 

@@ -81,7 +81,7 @@ func nodePhases() []Phase {
 func (f *fold) untilRegistered() {
 	begin := []Phase{PhaseMachine}
 	if f.kubelet.is {
-		f.until(f.kubelet, Span{Phase: PhaseMachine}) // also for a pod that is bound while the machine boots
+		f.until(f.kubelet, Span{Phase: PhaseMachine}) // even if a pod is bound while the machine boots
 		begin = nil
 	} else {
 		f.missing = append(f.missing, "kubelet_started")

@@ -112,8 +112,8 @@ func containerOf(name string) attribute.KeyValue {
 	return text(string(semconv.K8SContainerNameKey), name)
 }
 
-// imageOf returns an image reference in the format of the semantic conventions: name and tag are separate
-// attributes.
+// imageOf returns the attributes for an image reference. The semantic conventions define separate attributes for the
+// name and the tag.
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
