@@ -269,8 +269,8 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method "clocks" computes the clock skew. Every response of the API server to the other tests has a Date header,
-// and the method compares these headers with the node's clock.
+// The method "clocks" computes the clock skew from Date headers, which the API server sent in its responses to the
+// other tests.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks
