@@ -28,7 +28,7 @@ A stack is a combination of program versions and settings. The lab starts a real
 scenarios on each node.
 ` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one
 stack only.
-[Tried versions](install.md#tried-versions) lists what was tried in other ways, and what was not tried.
+[Tried versions](install.md#tried-versions) also lists the tests that do not use a stack, and what was not tested.
 
 | stack | Kubernetes | runtime | tried | install | first-light | pulls | lost-events | restart |
 |---|---|---|---|---|---|---|---|---|
