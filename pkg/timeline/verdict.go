@@ -186,9 +186,19 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 		}
 		return fmt.Sprintf(row.text, registry)
 	case aboutContainer:
+		if phase == PhasePostStartHook && !spans[0].namesHook() {
+			return "in a post-start hook"
+		}
 		return fmt.Sprintf(row.text, cmp.Or(container, "the last container"))
 	}
 	return row.text
+}
+
+// namesHook reports whether the container of a span is certainly the container with the post-start hook. If the span can
+// also contain work on a container, the span has the name of this container, but the hook can belong to another one.
+func (s Span) namesHook() bool {
+	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
+		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
 }
 
 // partLength returns the length of a part as text. The arguments "bound" and "total" are the error bounds of the part
