@@ -125,6 +125,7 @@ func (f *fold) gather() {
 		f.add(f.layerConstraints(&f.e.pod.Containers[i])...)
 	}
 	f.add(f.failureConstraints()...)
+	f.add(f.startConstraints()...)
 	f.obstacles = f.obstacleOccurrences()
 	f.add(f.obstacleConstraints()...)
 }

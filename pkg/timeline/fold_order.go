@@ -146,6 +146,50 @@ func (f *fold) failureConstraints() []constraint {
 	return []constraint{by}
 }
 
+// startConstraints sets an upper limit for the start of each sidecar: the creation of the first later container. The
+// agent needs the upper limit only if no status reported that this run of the sidecar had started. The first status of a
+// started sidecar can be about a later run, for which the later containers did not wait.
+func (f *fold) startConstraints() (all []constraint) {
+	for i, c := range f.containers {
+		if c.Kind != KindSidecar {
+			continue
+		}
+		by, index := maxInstant, f.index(c.Name)
+		for _, later := range f.containers[i+1:] {
+			created, _ := f.e.latestTime(milestoneKey{f.index(later.Name), 0, MilestoneContainerCreated})
+			by = min(by, created)
+		}
+		run := f.runAt(index, by)
+		if run != nil && f.firstAttempt(index, MilestoneStarted, maxAttempts) > run.attempt {
+			all = append(all, constraint{milestoneKey{index, run.attempt, MilestoneStarted}, originRuntime, biasLatest,
+				minInstant, by})
+		}
+	}
+	return all
+}
+
+// runAt returns the creation of a container's last run before the instant "by", or nil if the runtime reports no run. If
+// the runtime reports only later runs, runAt returns the run before these runs.
+func (f *fold) runAt(index int16, by instant) (run *milestoneKey) {
+	if by == maxInstant {
+		return nil
+	}
+	for attempt := range uint16(maxAttempts) {
+		key := milestoneKey{index, attempt, MilestoneContainerCreated}
+		since := f.e.runtimeEarliest(key)
+		if since > by && run == nil && attempt > 0 {
+			return &milestoneKey{index, attempt - 1, MilestoneContainerCreated}
+		}
+		if since > by {
+			break
+		}
+		if since != minInstant {
+			run = &key
+		}
+	}
+	return run
+}
+
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
 // all its containers have ended. Kubelets before 1.27 reported an evicted pod as failed before its containers had
 // ended. If the timestamps show that a container ended after the pod's failure, endsBeforeFailure returns no order for

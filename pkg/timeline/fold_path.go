@@ -32,7 +32,7 @@ func (f *fold) path() []boundary {
 	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
 		all := slices.Clone(work)
 		work = slices.DeleteFunc(work, func(b boundary) bool {
-			return !f.awaitsStart(&b) && (b.duringWork(all) || f.beforeNextMain(&b, all))
+			return !f.awaitsStart(&b) && (b.duringWork(all) || f.beforeMain(&b) || f.beforeNextMain(&b, all))
 		})
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
@@ -111,6 +111,18 @@ func (b boundary) duringWork(all []boundary) bool {
 			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
 				p == PhaseContainerStart
 		})
+	})
+}
+
+// beforeMain reports whether a probe of a sidecar's later run succeeded before all main containers had started. The
+// kubelet starts the main containers without waiting for this probe.
+func (f *fold) beforeMain(b *boundary) bool {
+	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindSidecar && c.Name == b.container
+	}) && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		index := f.index(c.Name)
+		ran := f.bounds.find(milestoneKey{index, f.firstAttempt(index, MilestoneRunning, 0), MilestoneRunning})
+		return c.Kind == KindMain && (ran == nil || ran.estimate() > b.bound.estimate())
 	})
 }
 

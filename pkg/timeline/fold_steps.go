@@ -123,26 +123,9 @@ func (f *fold) lastRun(c *Container) uint16 {
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// After a sidecar has started, the kubelet continues with the next container. Later restarts of the sidecar are
 		// not part of the start-up.
-		return f.lastRunBefore(c, f.firstAttempt(index, MilestoneStarted, last))
+		return f.firstAttempt(index, MilestoneStarted, last)
 	}
 	return last
-}
-
-// lastRunBefore returns the number of a sidecar's last run before the kubelet created the next container, but at most
-// the given number. The first status that reports a started sidecar can be about a later run.
-func (f *fold) lastRunBefore(c *Container, most uint16) uint16 {
-	i := slices.IndexFunc(f.containers, func(o *Container) bool { return o.Name == c.Name }) + 1
-	if i == len(f.containers) {
-		return most
-	}
-	next := f.bounds.find(milestoneKey{f.index(f.containers[i].Name), 0, MilestoneContainerCreated})
-	for ; next != nil && most > 0; most-- {
-		created := f.bounds.find(milestoneKey{f.index(c.Name), most, MilestoneContainerCreated})
-		if created == nil || created.earliest <= next.latest {
-			break
-		}
-	}
-	return most
 }
 
 // createFailure returns the milestone of the first failure to create a container for a run, and the possible phases
