@@ -35,7 +35,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 			}
 			return f.withLaterWork(i, *next)
 		}
-		if next := f.nextRun(c, until); next != nil && c.Kind == KindInit {
+		if next := f.nextRun(c, until); next != nil && (c.Kind == KindInit || f.blocksLater(i)) {
 			return *next
 		} else if again == nil {
 			again = next
@@ -69,6 +69,17 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
+}
+
+// blocksLater reports whether a container is a sidecar that has not started yet. Until the sidecar has started, the
+// kubelet does not work on later containers. So if there is evidence of such work, blocksLater returns false.
+func (f *fold) blocksLater(i int) bool {
+	c := f.containers[i]
+	return c.Kind == KindSidecar &&
+		f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestoneStarted}) == nil &&
+		!slices.ContainsFunc(f.containers[i+1:], func(later *Container) bool {
+			return len(f.bounds.ofContainer(f.index(later.Name))) > 0
+		})
 }
 
 // withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main

@@ -147,8 +147,8 @@ func (f *fold) failureConstraints() []constraint {
 }
 
 // startConstraints sets an upper limit for the start of each sidecar: the creation of the first later container. The
-// agent needs the upper limit only if no status reported that this run of the sidecar had started. The first status of a
-// started sidecar can be about a later run, for which the later containers did not wait.
+// agent needs the upper limit only if no status reported that this run of the sidecar had started. The first status of
+// a started sidecar can be about a later run, for which the later containers did not wait.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -168,8 +168,8 @@ func (f *fold) startConstraints() (all []constraint) {
 	return all
 }
 
-// runAt returns the creation of a container's last run before the instant "by", or nil if the runtime reports no run. If
-// the runtime reports only later runs, runAt returns the run before these runs.
+// runAt returns the key of a container's last run before the instant "by", or nil if the runtime reports no run. If the
+// runtime reports only later runs, runAt returns the run before these runs.
 func (f *fold) runAt(index int16, by instant) (run *milestoneKey) {
 	if by == maxInstant {
 		return nil

@@ -109,7 +109,7 @@ func (f *fold) containerSteps(c *Container) chain {
 			steps = append(steps, f.endOf(c, finished))
 		}
 	}
-	if probed {
+	if probed && steps[len(steps)-1].key.milestone != MilestoneFinished {
 		steps = append(steps, started)
 	}
 	return chain{container: c.Name, steps: steps}
