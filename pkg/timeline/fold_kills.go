@@ -1,5 +1,7 @@
 package timeline
 
+import "slices"
+
 // This file distinguishes runs that ended by themselves from runs that another party ended. If the kubelet ends the
 // whole pod, for example because of an eviction, the method wasKilled applies instead.
 
@@ -54,17 +56,17 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill returns the part of a run that ended at the given milestone and that can belong to another party. Even if
+// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Even if
 // the container itself can be the reason for a kill, another party can have killed the container.
-func (f *fold) undatedKill(s Span, end milestoneKey) bool {
-	if end.milestone != MilestoneFinished || s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun {
+func (f *fold) undatedKill(s Span) bool {
+	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun {
 		return false
 	}
-	c := f.e.specOf(end.container)
-	if c == nil {
+	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
+	if i < 0 {
 		return false
 	}
-	killed, _ := f.killOf(c, end.attempt)
+	killed, _ := f.killOf(f.containers[i], clampAttempt(s.Attempt))
 	return killed
 }
 

@@ -64,7 +64,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	}
 	switch {
 	case ended != nil:
-		return afterEnd(ended)
+		return f.afterEnd(ended)
 	case f.e.pod.ReadinessGates:
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
@@ -219,12 +219,22 @@ func (f *fold) endedForGood(c *Container) bool {
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
 
 // afterEnd returns the phase of a pod that waits for the end of its other containers, because a container has ended for
-// good. A failed container is the reason why the pod is not ready. No phase describes the runs of a pod that completes.
-func afterEnd(ended *Container) phaseCandidates {
+// good. A failed container is the reason why the pod is not ready, unless another party killed the container. If all
+// main containers have ended, the kubelet stops the sidecars. No phase describes the runs of a pod that completes.
+func (f *fold) afterEnd(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}
 	}
-	return phaseCandidates{[]Phase{PhaseFailedRun}, ended.Name, clampAttempt(ended.Attempt)}
+	w := phaseCandidates{[]Phase{PhaseFailedRun}, ended.Name, clampAttempt(ended.Attempt)}
+	if killed, explained := f.killOf(ended, w.attempt); killed && !explained {
+		w.add(PhaseUnattributed)
+	}
+	if !slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindMain && !f.endedForGood(c)
+	}) {
+		w.add(PhaseKubeletSync)
+	}
+	return w
 }
 
 func (f *fold) failed() bool { return f.bounds.find(podMilestone(MilestoneFailed)) != nil }

@@ -32,7 +32,7 @@ type chain struct {
 }
 
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.
-func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
+func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.container != podWide }
 
 // podSteps returns the steps from the pod's creation to the first sandbox that ran. If several sandboxes began before a
 // sandbox ran, the chain contains the beginning of the earliest sandbox.

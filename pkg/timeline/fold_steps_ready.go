@@ -1,5 +1,7 @@
 package timeline
 
+import "slices"
+
 // readySteps returns the last steps until the pod is ready. The first step begins with the start of the container that
 // became ready last. readySteps returns no steps if no container was ready.
 func (f *fold) readySteps() chain {
@@ -27,6 +29,11 @@ func (f *fold) readySteps() chain {
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
+	if own := (milestoneKey{index, attempt, MilestoneContainerReady}); f.readyAfterEnd(own) {
+		// The pod does not become ready, but until this milestone it also waited for this container.
+		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
+			also: also}), attempt, true}
+	}
 	// The timestamp of the condition ContainersReady shows when the last container became ready.
 	steps = append(
 		steps,
@@ -38,6 +45,15 @@ func (f *fold) readySteps() chain {
 		step{key: podMilestone(MilestoneReady), phase: gates},
 	)
 	return chain{name, steps, attempt, true}
+}
+
+// readyAfterEnd reports whether a container became ready after another container had ended for good.
+func (f *fold) readyAfterEnd(k milestoneKey) bool {
+	ready := f.bounds.find(k)
+	return ready != nil && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		ended := f.latestOf(c, MilestoneFinished)
+		return c.Kind != KindInit && ended != nil && f.endedForGood(c) && ended.latest < ready.estimate()
+	})
 }
 
 // sameNews reports whether the agent learned about both milestones from the same observation. If the agent learns about

@@ -195,7 +195,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 }
 
 // namesHook reports whether the container of a span is certainly the container with the post-start hook. If the span
-// can also contain work on a container, the span has the name of this container, but the hook can belong to another one.
+// can also contain work on a container, the span has the name of this container, but the hook can belong to another
+// container.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
