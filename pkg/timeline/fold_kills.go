@@ -11,7 +11,8 @@ func (f *fold) endOf(c *Container, end step) step {
 	code, known := f.e.containers[end.key.container].exitCode(int(end.key.attempt))
 	switch {
 	case !f.endedWithSandbox(end.key.container, end.key.attempt):
-		if killed && !explained {
+		completed := known && code == 0 && c.Kind != KindInit && !c.RestartsAlways && f.failed()
+		if killed && !explained || completed { // no phase describes a completed run
 			end.also = alsoUnattributed
 		}
 	case c.Kind == KindInit && killed:
