@@ -18,7 +18,7 @@ func (f *fold) endOf(c *Container, end step) step {
 	case c.Kind == KindInit && killed:
 		end.also = alsoSandboxLost // the kubelet possibly stopped the run, because it replaced the sandbox
 	case c.Kind == KindInit:
-	case known && code != 0 && !killed && code != codeUnknown:
+	case known && code != 0 && (!killed || explained) && code != codeUnknown:
 		// The run failed, either before the loss of the sandbox or because the kubelet stopped it.
 		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
 	default:
@@ -60,7 +60,7 @@ const codeTerminated = codeSignal + 15
 // undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Even if
 // the container itself can be the reason for a kill, another party can have killed the container.
 func (f *fold) undatedKill(s Span) bool {
-	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun {
+	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false
 	}
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
