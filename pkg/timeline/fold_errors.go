@@ -125,9 +125,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhasePostStartHook && end.milestone != MilestonePostStarted:
 		return f.undatedAfterHook(s)
-	case s.Phase == PhaseKubeletSync && end.milestone == MilestonePullRequested && s.Duration() > statusPatience:
+	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
+		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
 		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before, and
-		// its Event about the first request can be lost.
+		// its Events about this request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),
