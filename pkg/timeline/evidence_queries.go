@@ -15,6 +15,19 @@ func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	return latest, latest != maxInstant
 }
 
+// earliestTime returns the earliest possible time of the milestone: the latest lower bound of all constraints. The
+// result is minInstant if no constraint sets a lower bound.
+func (e *Evidence) earliestTime(k milestoneKey) instant {
+	earliest := minInstant
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k {
+			break
+		}
+		earliest = max(earliest, c.earliest)
+	}
+	return earliest
+}
+
 // arrivalOf returns the time at which a pod object first reported the milestone.
 func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)

@@ -60,10 +60,10 @@ func (f *fold) mayLookUp(index int16) bool {
 
 // undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
 // container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the credentials of
-// the pod's service account. Every pod except a static pod has a service account. Until the kubelet has found the image,
-// it can also look up credentials in order to pull the image again. If the image was absent at first, the Events about
-// its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases, the kubelet asks
-// the runtime about the image and then creates the Event. On a busy node, both take time.
+// the pod's service account. Every pod except a static pod has a service account. Until the kubelet has found the
+// image, it can also look up credentials in order to pull the image again. If the image was absent at first, the Events
+// about its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases, the
+// kubelet asks the runtime about the image and then creates the Event. On a busy node, both take time.
 func (f *fold) undatedAfterHook(s Span) time.Duration {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
 	if i < 0 || i == len(f.containers)-1 {

@@ -146,48 +146,53 @@ func (f *fold) failureConstraints() []constraint {
 	return []constraint{by}
 }
 
-// startConstraints sets an upper limit for the start of each sidecar: the creation of the first later container. The
-// agent needs the upper limit only if no status reported that this run of the sidecar had started. The first status of
-// a started sidecar can be about a later run, for which the later containers did not wait.
+// startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The agent
+// needs the upper limit only if no status reported that this run of the sidecar had started. The first status of a
+// started sidecar can be about a later run, for which the later containers did not wait.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
 			continue
 		}
-		by, index := maxInstant, f.index(c.Name)
+		by, from, index := maxInstant, originRuntime, f.index(c.Name)
 		for _, later := range f.containers[i+1:] {
-			created, _ := f.e.latestTime(milestoneKey{f.index(later.Name), 0, MilestoneContainerCreated})
-			by = min(by, created)
+			key := milestoneKey{f.index(later.Name), 0, MilestoneContainerCreated}
+			if created, _ := f.e.latestTime(key); created < by {
+				by, from = created, originRuntime
+			}
+			key.milestone = MilestoneRunning
+			if ran, _ := f.e.latestTime(key); ran < by {
+				by, from = ran, originStatus
+			}
 		}
-		run := f.runAt(index, by)
-		if run != nil && f.firstAttempt(index, MilestoneStarted, maxAttempts) > run.attempt {
-			all = append(all, constraint{milestoneKey{index, run.attempt, MilestoneStarted}, originRuntime, biasLatest,
-				minInstant, by})
+		run, known := f.runAt(index, by)
+		if known && f.firstAttempt(index, MilestoneStarted, maxAttempts) > run {
+			all = append(all, constraint{milestoneKey{index, run, MilestoneStarted}, from, biasLatest, minInstant, by})
 		}
 	}
 	return all
 }
 
-// runAt returns the key of a container's last run before the instant "by", or nil if the runtime reports no run. If the
-// runtime reports only later runs, runAt returns the run before these runs.
-func (f *fold) runAt(index int16, by instant) (run *milestoneKey) {
-	if by == maxInstant {
-		return nil
-	}
+// runAt returns the number of a container's last run before the instant "by". If only later runs are known, runAt
+// returns the run before these runs. The kubelet creates and starts a container without other work in between, so runAt
+// uses the start of a run if its creation is unknown.
+func (f *fold) runAt(index int16, by instant) (run uint16, known bool) {
 	for attempt := range uint16(maxAttempts) {
-		key := milestoneKey{index, attempt, MilestoneContainerCreated}
-		since := f.e.runtimeEarliest(key)
-		if since > by && run == nil && attempt > 0 {
-			return &milestoneKey{index, attempt - 1, MilestoneContainerCreated}
+		since := f.e.earliestTime(milestoneKey{index, attempt, MilestoneContainerCreated})
+		if since == minInstant {
+			since = f.e.earliestTime(milestoneKey{index, attempt, MilestoneRunning})
 		}
-		if since > by {
-			break
-		}
-		if since != minInstant {
-			run = &key
+		switch {
+		case since == minInstant || by == maxInstant:
+		case since <= by:
+			run, known = attempt, true
+		case !known && attempt > 0:
+			return attempt - 1, true
+		default:
+			return run, known
 		}
 	}
-	return run
+	return run, known
 }
 
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when

@@ -11,7 +11,9 @@ import (
 func TestSimulatedSidecars(t *testing.T) {
 	for _, s := range sourceSets {
 		if s.name != "all" && s.name != "some Events" {
-			continue // without a status of the first run, a later run seems to be the run that the kubelet waited for
+			// The other sources can miss the first start of a sidecar. If the sidecar fails before the next container
+			// is created, or in the same second, the failed run then seems to delay the next container.
+			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			failed := 0
