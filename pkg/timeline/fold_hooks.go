@@ -58,6 +58,15 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
+// orLookup returns the wait before the kubelet uses a present image of a pod with a Secret. The kubelet checks the
+// access to the image even if the pull policy forbids pulls.
+func (f *fold) orLookup(wait step, index int16) step {
+	if f.e.pod.PullSecrets && f.mayLookUp(index) {
+		return orCredentials(wait)
+	}
+	return wait
+}
+
 // undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
 // container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the credentials of
 // the pod's service account. Every pod except a static pod has a service account. Until the kubelet has found the

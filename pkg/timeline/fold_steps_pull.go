@@ -17,6 +17,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
 	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
+		wait = f.orLookup(wait, index)
 		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true
 		return append(steps, wait)
 	}
@@ -32,9 +33,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			if f.e.pod.PullSecrets && f.mayLookUp(index) {
-				wait = orCredentials(wait)
-			}
+			wait = f.orLookup(wait, index)
 			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
 			steps = append(steps, wait)
 			continue
