@@ -123,6 +123,11 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		// first saw the pod. The estimate of the phase's end is only the middle of a long interval.
 		s.Phase, s.Cause = PhaseUnattributed, CauseOf(PhaseUnattributed)
 		s.MergedWith = f.possiblePhases(from.key, w.phases)
+		if from.key.milestone == MilestoneRunning && slices.ContainsFunc(f.containers, func(c *Container) bool {
+			return c.Name != w.container && (c.PostStartHook || c.StartupProbe || c.ReadinessProbe)
+		}) {
+			s.Container, s.Attempt = "", 0 // the phases can belong to several containers
+		}
 	}
 	s.Sources = (from.origins | to.origins).sources()
 	return s
