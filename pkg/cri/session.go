@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// The constant "workers" is the number of requests that a session responds in parallel. The number of parallel
+	// The constant "workers" is the number of requests to which a session responds in parallel. The number of parallel
 	// requests is small, because the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
@@ -77,7 +77,7 @@ func (s *session) serve(ctx context.Context) error {
 	s.source.current.Store(s)
 	defer s.source.current.Store(nil) // only one session exists at a time
 	for range workers {
-		running.Go(func() { s.responseAll(ctx) })
+		running.Go(func() { s.respondAll(ctx) })
 	}
 	beat := time.NewTimer(s.source.silence.untilBeat())
 	defer beat.Stop()
@@ -116,18 +116,18 @@ func (s *session) beat(ctx context.Context) error {
 	return nil
 }
 
-// responseAll is the loop of one worker.
-func (s *session) responseAll(ctx context.Context) {
+// respondAll is the loop of one worker.
+func (s *session) respondAll(ctx context.Context) {
 	for {
 		open, request := s.source.pending.next(ctx, s.source.config.Now)
 		if open == nil {
 			return
 		}
-		s.response(ctx, open, request)
+		s.respond(ctx, open, request)
 	}
 }
 
-func (s *session) response(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
+func (s *session) respond(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
 	source := s.source
 	seen, err := s.responder.response(ctx, request)
 	if err == nil {

@@ -202,7 +202,8 @@ func reportedOnlyAfter(first, second Milestone) bool {
 }
 
 // willRestart reports whether the container's latest run ended and the kubelet will start the container again. The
-// kubelet restarts the container after a failure, unless the container never restarts, or if it always restarts.
+// kubelet restarts a container after a failure, unless the restart policy forbids it. The kubelet restarts a container
+// without a failure only if the restart policy is Always.
 func (f *fold) willRestart(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)

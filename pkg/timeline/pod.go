@@ -180,7 +180,7 @@ type Container struct {
 	MemoryLimited bool `json:"memory_limited,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
-	// RestartsNever is true if the kubelet restarts the container after no exit code.
+	// RestartsNever is true if the kubelet never restarts the container, whatever its exit code.
 	RestartsNever bool `json:"restarts_never,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`

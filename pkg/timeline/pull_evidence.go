@@ -108,7 +108,7 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have responded whether it has a container's image.
+// imageCheckedBy returns the latest time at which the runtime can have reported whether it has a container's image.
 // The kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if
 // the time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {

@@ -83,7 +83,8 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
 // kubelet requests the image again only after its back-off. So if a request and a failure have nearly the same time,
-// the request came first. But the names of the Events show the order exactly: a restarted kubelet has no back-off.
+// the request came first. But a restarted kubelet has no back-off. If both times are in the names of Events, they show
+// the order.
 func (f failureEvent) follows(request constraint) bool {
 	switch {
 	case f.origin == originArrival:

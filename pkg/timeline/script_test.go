@@ -18,9 +18,11 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //
 //	available runtime events                       sources the agent has
 //	since S                                        the agent reports every start-up from S on
-//	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop|restarts]…   one container of the pod, in order
+//	spec KIND NAME IMAGE [Always|Never|startup|readiness|liveness|hook|prestop|restarts|never|limit]…
+//	                                               one container of the pod, in order
 //	skew S S                                       least and most lead of the control plane's clock
 //	gates                                          the pod has readiness gates
+//	secrets                                        the pod names Secrets with registry credentials
 //	hostnetwork                                    the pod uses the node's network
 //	claims                                         the pod requests dynamically allocated resources
 //	volumeclaims                                   the pod mounts volumes by claims
