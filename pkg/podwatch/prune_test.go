@@ -20,6 +20,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // frameSize is the length of the prefix of each frame of a watch. The prefix is not part of the event.
@@ -112,6 +113,24 @@ func TestPruneKeepsEveryFieldRead(t *testing.T) {
 		event := kubeclienttest.Frame(t, watch.Error, object)[frameSize:]
 		if got := prunePod(bytes.Clone(event)); !bytes.Equal(got, event) {
 			t.Errorf("%s was changed", name)
+		}
+	}
+}
+
+func TestPruneKeepsPodLimitsAndRestartRules(t *testing.T) {
+	pod := largePod("x")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.Resources = &corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{corev1.ResourceMemory: apiresource.MustParse("1Gi")}}
+	pod.Spec.Containers = []corev1.Container{{Name: "never", Image: "shop"}, {Name: "rules", Image: "shop",
+		RestartPolicyRules: []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}}}
+	event := kubeclienttest.Frame(t, watch.Modified, pod)[frameSize:]
+	for _, c := range convertPod(decodedEvent(t, prunePod(event)).(*corev1.Pod)).Containers {
+		if !c.MemoryLimited {
+			t.Errorf("%s: the memory limit of the pod is lost", c.Name)
+		}
+		if c.Kind == timeline.KindMain && c.RestartsNever != (c.Name == "never") {
+			t.Errorf("%s: never restarts: %t", c.Name, c.RestartsNever)
 		}
 	}
 }
