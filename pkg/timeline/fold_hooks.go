@@ -98,12 +98,21 @@ var beforeHook = []Phase{
 // The argument "from" is the beginning of the period. If the runtime does not report the container's start, the
 // kubelet's timestamp is truncated to seconds, so the estimate of the start can be later than the beginning of the
 // period. If the period can contain work on the next container, it is unattributed anyway.
-func (f *fold) mayPrecedeRun(from *bound, w phaseCandidates) bool {
+func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {
 		return false
 	}
-	index := f.index(w.container)
-	ran := f.bounds.find(milestoneKey{index, f.lastAttempt(index, MilestoneRunning), MilestoneRunning})
+	ran := f.lastStart(f.index(w.container), until)
 	return ran == nil || ran.estimate() > from.estimate()
+}
+
+// lastStart returns the last start of a container until the instant "until", or nil if no start is known.
+func (f *fold) lastStart(index int16, until instant) (ran *bound) {
+	for attempt := range f.lastAttempt(index, MilestoneRunning) + 1 {
+		if b := f.bounds.find(milestoneKey{index, attempt, MilestoneRunning}); b != nil && b.estimate() <= until {
+			ran = b
+		}
+	}
+	return ran
 }

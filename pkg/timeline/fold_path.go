@@ -175,10 +175,13 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 		if b := f.bounds.find(s.key); b != nil && !s.undated {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
-			if s.ofPrevious(phases) {
-				container = f.before(c.container).Name
-			}
 			attempt := max(s.key.attempt, c.attempt)
+			if s.ofPrevious(phases) {
+				container, attempt = f.before(c.container).Name, 0
+				if ran := f.lastStart(f.index(container), b.estimate()); ran != nil {
+					attempt = ran.key.attempt
+				}
+			}
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
 				concurrent: c.isConcurrent(s)})
 			first, from = len(f.phases), b.estimate()

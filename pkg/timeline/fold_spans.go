@@ -105,7 +105,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if f.mayHidePulls(from, until, w) {
 		w = withHiddenPulls(w)
 	}
-	if f.mayPrecedeRun(from, w) {
+	if f.mayPrecedeRun(from, until, w) {
 		w.phases = union(w.phases, beforeHook)
 	}
 	phase, merged := charge(w.phases)

@@ -49,7 +49,7 @@ var notTried = [][2]string{
 		"the lab cannot stop the API server in time, because only milliseconds pass between the binding and the pickup",
 	},
 	{
-		"The kubelet stopped during a back-off or a probe",
+		"The kubelet stopped during a back-off, a probe or a post-start hook",
 		"no evidence shows how long the kubelet would have waited without the stop. For a back-off, the error bound " +
 			"includes all time beyond the longest possible back-off",
 	},
