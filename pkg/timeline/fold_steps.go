@@ -93,7 +93,8 @@ func (f *fold) containerSteps(c *Container) chain {
 		// container's process never started.
 		run.optional = f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}) != nil
 		steps = append(steps, create, run)
-		if attempt == last && c.PostStartHook && (f.isLast(c) || !c.StartupProbe && f.endsOwnHook(c)) {
+		if attempt == last && c.PostStartHook && (f.isLast(c) || !c.StartupProbe && f.endsOwnHook(c) ||
+			attempt > 0 && c.Kind == KindMain) {
 			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted},
 				phase: PhasePostStartHook})
 		}
