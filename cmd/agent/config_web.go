@@ -17,8 +17,8 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit. If this file or a file named in this file changes, the agent reads the " +
-				"changed file again",
+				"prometheus/exporter-toolkit. The agent reads this file, and the files that this file names, again " +
+				"after each change",
 			Set: c.setWebConfigFile,
 		},
 		{

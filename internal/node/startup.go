@@ -247,7 +247,7 @@ func (s *StartUp) readBootAgain() {
 	if err != nil || s.evidence == nil || !same || boot.At.Equal(s.boot.At) {
 		return
 	}
-	s.config.Logger.Info("the clock was set, so the phases of the node's start-up are unknown",
+	s.config.Logger.Info("the node's clock was set after the boot, so the phases of the node's start-up are unknown",
 		zap.Duration("change", boot.At.Sub(s.boot.At)))
 	s.boot.At = boot.At
 	s.evidence.Observe(boot)

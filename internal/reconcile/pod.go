@@ -289,7 +289,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	if settled.Reconstructed {
 		return
 	}
-	r.config.Logger.Debug("pod settled", zap.String("namespace", settled.Namespace),
+	r.config.Logger.Debug("the pod's start-up is over", zap.String("namespace", settled.Namespace),
 		zap.String("pod", settled.Name), zap.String("state", string(settled.State)))
 	r.config.Report(Report{Kind: Settled, Timeline: settled})
 }

@@ -181,7 +181,7 @@ func (c *contents) read(section []byte, node string) error {
 			break // the recording begins here
 		}
 		if l.UID == "" {
-			return fmt.Errorf("invalid line: a %s pod has no uid", l.Kind)
+			return fmt.Errorf(`invalid line of kind %q: the field "uid" is missing`, l.Kind)
 		}
 		ended[l.UID] = true
 		if l.Kind == kindReported {

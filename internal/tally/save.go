@@ -51,7 +51,7 @@ func (t *Tally) Encode() ([]byte, error) {
 	t.mu.Unlock()
 	text, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("encode sums: %w", err)
+		return nil, fmt.Errorf("encode the sums for the report: %w", err)
 	}
 	return append(text, '\n'), nil
 }
@@ -61,7 +61,7 @@ func (t *Tally) Encode() ([]byte, error) {
 func (t *Tally) Restore(text []byte) error {
 	var content saved
 	if err := json.Unmarshal(text, &content); err != nil {
-		return fmt.Errorf("read sums: %w", err)
+		return fmt.Errorf("parse the sums for the report: %w", err)
 	}
 	switch {
 	case content.Format != format:
