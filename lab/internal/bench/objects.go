@@ -90,7 +90,7 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 			}},
 	}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/persistentvolumeclaims", claim); err != nil {
-		return fmt.Errorf("create claim: %w", err)
+		return fmt.Errorf("create PersistentVolumeClaim: %w", err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Writer) error {
 	if len(arguments) != 1 {
-		return fmt.Errorf("want the directory of the login as the only argument, got %d arguments", len(arguments))
+		return fmt.Errorf("want one argument (the directory of the plugin's files), got %d arguments", len(arguments))
 	}
 	const most = 1 << 20
 	var asked request
@@ -56,8 +56,8 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		return fmt.Errorf("parse the request: %w", err)
 	}
 	if asked.APIVersion != APIVersion || asked.Kind != "CredentialProviderRequest" {
-		return fmt.Errorf("unknown request %q of %q: want CredentialProviderRequest of %s", asked.Kind,
-			asked.APIVersion, APIVersion)
+		return fmt.Errorf("unknown request with the kind %q and the API version %q: want kind "+
+			"CredentialProviderRequest and API version %s", asked.Kind, asked.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
 	login, failed := store.provide(asked.Image)

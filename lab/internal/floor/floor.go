@@ -75,7 +75,7 @@ func connection(path string) (*rest.Config, error) {
 		return nil, err
 	}
 	if len(config.Clusters) != 1 || len(config.AuthInfos) != 1 {
-		return nil, errors.New("the kubeconfig must have one cluster and one user")
+		return nil, errors.New("the kubeconfig must have exactly one cluster and one user")
 	}
 	cluster, user := config.Clusters[0].Cluster, config.AuthInfos[0].AuthInfo
 	return &rest.Config{

@@ -19,7 +19,7 @@ func Faster(rules []byte, times int) ([]byte, error) {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	if err := faster(&file, time.Duration(times)); err != nil {
-		return nil, fmt.Errorf("divide the durations of the rules: %w", err)
+		return nil, fmt.Errorf("shorten the durations in the rules: %w", err)
 	}
 	var out bytes.Buffer
 	if err := yaml.NewEncoder(&out).Encode(&file); err != nil {

@@ -25,16 +25,16 @@ var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
-		return fmt.Errorf("keep the agent's logs: %w", err)
+		return fmt.Errorf("store the agent's logs: %w", err)
 	}
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("keep the agent's logs: %w", err)
+			return fmt.Errorf("store the agent's logs: %w", err)
 		}
 		for _, entry := range entries {
 			if err := n.keepLog(filepath.Join(dir, entry.Name())); err != nil {
-				return fmt.Errorf("keep the agent's logs: %w", err)
+				return fmt.Errorf("store the agent's logs: %w", err)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (n Node) ForgetAgentLogs() error {
 	for _, path := range kept {
 		if info, err := os.Lstat(path); err == nil && info.Sys().(*syscall.Stat_t).Nlink == 1 {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("remove the kept logs of the agent: %w", err)
+				return fmt.Errorf("remove the stored logs of the agent: %w", err)
 			}
 		}
 	}

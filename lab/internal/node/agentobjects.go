@@ -64,7 +64,7 @@ func (n Node) UninstallAgent(ctx context.Context) error {
 func (n Node) readAgentObjects() (string, error) {
 	text, err := os.ReadFile(n.agentObjects())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the agent's applied objects: %w", err)
+		return "", fmt.Errorf("read the file with the agent's objects: %w", err)
 	}
 	return string(text), nil
 }

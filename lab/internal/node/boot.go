@@ -57,7 +57,7 @@ func (n Node) BootFiles(booted time.Time) (string, error) {
 	}
 	dir := n.In("proc")
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, bootID)), 0o755); err != nil {
-		return "", fmt.Errorf("create the directory of the boot time: %w", err)
+		return "", fmt.Errorf("create the directory for the boot time: %w", err)
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(dir, bootID), id, 0o644),
 		os.WriteFile(filepath.Join(dir, "stat"), fmt.Appendf(nil, "btime %d\n", booted.Unix()), 0o644))

@@ -29,7 +29,7 @@ func (n Node) mountCgroups() error {
 			return fmt.Errorf("mount %s on itself: %w", dir, err)
 		}
 		if err := syscall.Mount("", dir, "", syscall.MS_SHARED, ""); err != nil {
-			return fmt.Errorf("share the mounts in %s: %w", dir, err)
+			return fmt.Errorf("make the mount %s shared: %w", dir, err)
 		}
 	}
 	if err := os.Mkdir(n.cgroups(), 0o700); err != nil {
@@ -55,7 +55,7 @@ func (n Node) enter() func() error {
 		}
 		// A mount on a shared mount would also appear on the machine.
 		if err := syscall.Mount("", point, "", syscall.MS_PRIVATE, ""); err != nil {
-			return fmt.Errorf("make %s private: %w", point, err)
+			return fmt.Errorf("make the mount %s private: %w", point, err)
 		}
 		if err := syscall.Mount(n.cgroups(), point, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount cgroup v2 on %s: %w", point, err)

@@ -105,7 +105,7 @@ func (g Guard) Transport() (*http.Transport, error) {
 	}
 	authority, err := os.ReadFile(g.authority())
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the registry's authority: %w", err)
+		return nil, fmt.Errorf("read the registry's certificate authority: %w", err)
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)
