@@ -25,8 +25,8 @@ func (c *config) webTable() flags.Table {
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
 			Help: "access control for clients. \"local\": loopback clients (kubectl port-forward, kubectl podlapse) " +
 				"read everything, and other clients read only metrics and health checks. \"none\": every client " +
-				"reads everything. \"kubernetes\": each client sends a bearer token. The API server must accept the " +
-				"token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
+				"reads everything. \"kubernetes\": each client must send a bearer token. The API server must accept " +
+				"the token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
 				"/podlapse/PATH (SubjectAccessReview). \"auto\": the same as \"none\" if --web-config-file requires " +
 				"passwords or client certificates, otherwise the same as \"local\"",
 			Set: c.setWebAuth,

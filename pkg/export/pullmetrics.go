@@ -47,8 +47,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
-			"Time in which the runtime unpacked the layers of one pull, during and after the download. Covers only "+
-				"pulls that downloaded content. Has only native buckets.",
+			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Covers "+
+				"only pulls that downloaded content. Has only native buckets.",
 			nil)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",

@@ -43,7 +43,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	for _, pod := range pods {
 		seen, name := arrivals.Of(pod.Name), pod.Labels["app"]
 		if seen.ReadyAt.IsZero() {
-			return t, fmt.Errorf("the watch has not delivered pod %s as ready", pod.Name)
+			return t, fmt.Errorf("the watch has not reported yet that pod %s is ready", pod.Name)
 		}
 		t.startUps[name] = append(t.startUps[name], seen.ReadyAt.Sub(seen.CreatedAt))
 	}
