@@ -121,7 +121,7 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metrics of individual pods, with the labels \"namespace\" and \"pod\". At most 250 pods of the "+
+			"export metrics of single pods, with the labels \"namespace\" and \"pod\". At most 250 pods of the "+
 				"node have these metrics"),
 		{
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",

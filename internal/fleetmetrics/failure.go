@@ -95,7 +95,7 @@ func (s *Server) failed(err *v1.Error) error {
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
 
-// noAgents returns the error that Prometheus has no metrics of agents in the time of the report.
+// noAgents returns the error that Prometheus has no metrics of agents for the period of the report.
 func (s *Server) noAgents() error {
 	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the period of the report\nCheck that "+
 		"the server scrapes the agents: the query count(podlapse_build_info) must return the number of agents",

@@ -21,8 +21,8 @@ func (s *StartUp) Metrics() prometheus.Collector {
 			"first workload pod was ready. Absent until a workload pod is ready.", nil, nil),
 		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Duration of each phase of the node's "+
 			"start-up. The durations of all phases add up to podlapse_node_startup_seconds.", []string{"phase"}, nil),
-		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "Whether the agent reconstructed the "+
-			"node's start-up, because the start-up was over before the agent started: 1 if yes, 0 if not.", nil, nil),
+		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "Whether the node's start-up is "+
+			"reconstructed: 1 if the start-up was over before the agent started, 0 if not.", nil, nil),
 	}
 }
 

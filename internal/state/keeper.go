@@ -111,8 +111,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
 			Help: "Items that are missing from the state file in --state-dir because the file is full: observations " +
-				"of start-ups in progress, and entries that the agent has already reported a pod. A restart of the " +
-				"agent loses these items.",
+				"of start-ups in progress, and entries about pods that the agent has already reported. A restart of " +
+				"the agent loses these items.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
