@@ -127,8 +127,8 @@ func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// The function "discovery" reports whether the ClusterRole system:discovery allows every account to get a path. The
-// ClusterRole system:discovery exists in every cluster.
+// The function "discovery" reports whether the ClusterRole system:discovery allows every account to send GET requests
+// for a path. The ClusterRole system:discovery exists in every cluster.
 func discovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -29,9 +29,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses the addresses in the list "refused". checkAddress also refuses a loopback address if the
-// configuration does not allow this address. A loopback address belongs to the agent's own pod or, with host
-// networking, to the node.
+// checkAddress refuses the addresses in the list "refused". If the argument "loopback" is false, checkAddress also
+// refuses loopback addresses. A loopback address belongs to the agent's own pod or, with host networking, to the node.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {

@@ -49,8 +49,8 @@ type pod struct {
 	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false
 
 	watching bool // true while an Event watch is requested
-	// requestsEvents is true if the start-up requires the watch. ephemeralRequestsEvents is true if an ephemeral
-	// container requires the watch.
+	// requestsEvents is true if the start-up requires an Event watch. ephemeralRequestsEvents is true if an ephemeral
+	// container requires an Event watch.
 	requestsEvents, ephemeralRequestsEvents bool
 	ephemeralAskedAt                        time.Time
 	askedAt                                 time.Time // time of the last query to the runtime

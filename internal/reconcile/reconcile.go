@@ -107,9 +107,8 @@ const (
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
 	// during the start-up.
 	EphemeralPulled
-	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports
-	// kubelet Events in the order of time. The Reconciler does not report Events up to the time
-	// Restored.EventsUntil.
+	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports kubelet
+	// Events in chronological order. The Reconciler does not report Events up to the time Restored.EventsUntil.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).

@@ -49,8 +49,8 @@ func WhereText(container string, attempt int, progress, reason string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
-// ReasonText returns the reason why a pod waits. During a back-off after a failed pull, ReasonText adds why the latest
-// pull failed, and the registry. The result contains no control characters.
+// ReasonText returns the reason why a pod waits. During a back-off after a failed pull, ReasonText adds the registry
+// and the reason why the latest pull failed. The result contains no control characters.
 func ReasonText(record api.Record) string {
 	reason := terminal.Clean(record.Reason)
 	open, ok := OpenPhase(record)

@@ -39,7 +39,7 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// RequestFailed adds notes about the agents that are missing in the report. The argument "nodes" contains the known
+// RequestFailed adds notes about the agents that are missing from the report. The argument "nodes" contains the known
 // nodes of the agents that did not respond. The argument "count" is the number of agents that did not respond,
 // including agents whose nodes are unknown. The argument "late" is the number of agents that the caller could not query
 // in time.

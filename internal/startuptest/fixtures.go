@@ -225,7 +225,7 @@ func Predictable(name string) timeline.Timeline {
 }
 
 // RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The applications
-// of each revision are ready five seconds later than the applications of the revision before.
+// of each revision are ready five seconds later than the applications of the previous revision.
 func RolledOut(revisions ...string) []timeline.Timeline {
 	var all []timeline.Timeline
 	for i, revision := range revisions {

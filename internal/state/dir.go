@@ -21,7 +21,7 @@ const (
 	pendingSumsGlob = ".sums.json*"
 )
 
-// maxFile is the maximum size of the file in bytes. The largest start-up seen so far requires about 30 KiB.
+// maxFile is the maximum size of the state file in bytes. The largest start-up seen so far requires about 30 KiB.
 const maxFile = 16 << 20
 
 // ErrInUse means that another agent uses the directory.
@@ -106,7 +106,8 @@ func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil
 	}
-	if err := os.RemoveAll(bad); err != nil { // rename cannot replace a directory by a file, or a file by a directory
+	// rename cannot replace a directory with a file, or a file with a directory
+	if err := os.RemoveAll(bad); err != nil {
 		return err
 	}
 	return os.Rename(path, bad)

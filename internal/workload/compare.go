@@ -17,7 +17,7 @@ const (
 	noise = 0.05
 	// minPart is the smallest share of the whole difference that a phase must have to be part of a statement.
 	minPart = 0.05
-	// maxUnproven is the maximum number of phases that are not proven.
+	// maxUnproven is the maximum number of unproven phases in the result of partsOf.
 	maxUnproven = 3
 )
 

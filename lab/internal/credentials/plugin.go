@@ -1,6 +1,6 @@
 // Package credentials is the lab's credential provider plugin. The kubelet runs the plugin before it pulls an image,
-// and the plugin prints the login of the lab's registry. Scenarios can make the plugin slow, or make it fail. The
-// plugin logs each run with its time.
+// and the plugin prints the user name and the password for the lab's registry. Scenarios can make the plugin slow, or
+// make it fail. The plugin logs each run with its time.
 //
 // The plugin implements the API credentialprovider.kubelet.k8s.io/v1. The package uses only the standard library,
 // because it is compiled into a small static program.
@@ -32,7 +32,7 @@ type response struct {
 	Kind          string           `json:"kind"`
 	CacheKeyType  string           `json:"cacheKeyType"`
 	CacheDuration string           `json:"cacheDuration"`
-	Auth          map[string]Login `json:"auth"` // by the registry's host
+	Auth          map[string]Login `json:"auth"` // user name and password, by the registry's host
 }
 
 // Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main
