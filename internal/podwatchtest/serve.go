@@ -82,8 +82,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // The method "list" responds to a list request. If the request has a limit, the method "list" returns one page. The
-// next page starts at an offset into the current objects. Therefore, a later page can contain changes that happened
-// after the first page. On a real API server, all pages show the objects at the time of the first page.
+// next page starts at an offset in the list of the current objects. Therefore, a later page can contain changes that
+// happened after the first page. On a real API server, all pages show the objects at the time of the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)

@@ -55,7 +55,7 @@ type Sources interface {
 	// PodStarting announces a pod that has just arrived. After PodStarting, the Reconciler can call WatchEvents for the
 	// announced pod.
 	PodStarting()
-	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
+	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends the stream.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
 	// SampleNode turns the sampling of the node's pressure and runtime on or off. Reconciler calls SampleNode when the
@@ -68,7 +68,8 @@ type Follow struct {
 	Partial      bool // true to report start-ups in progress
 	Terminations bool // true to report terminations of pods whose deletion request the agent sees
 	PostStartup  bool // true to report container runs that end after the start-up
-	// Events adds the kubelet's Events to PostStartup. If Events is true, the agent watches the Events of every pod.
+	// Events adds the kubelet's Events to the PostStartup reports. If Events is true, the agent watches the Events of
+	// every pod.
 	Events bool
 }
 

@@ -52,7 +52,7 @@ func (t *table) count(registry string, full bool) *count {
 	return c
 }
 
-// ownLabels returns the number of registries with their own label, and the registry among them with the fewest pulls.
+// ownLabels returns the number of registries with their own label, and the least used of these registries.
 func (t *table) ownLabels() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {

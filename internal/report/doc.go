@@ -9,5 +9,5 @@
 // the same kind of report.
 //
 // The package is pure. The types of the package are not safe for concurrent use. The names in a Report come from agents
-// or from Prometheus, so the caller must clean them before it prints them.
+// or from Prometheus, so the caller must clean the names before it prints them.
 package report

@@ -90,7 +90,7 @@ func FromMetrics(m Measured, rows int) Report {
 	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
 		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
 	causes := m.causeRows()
-	var seconds, lost float64 // sums of Seconds could be too large
+	var seconds, lost float64 // float64, because sums of type Seconds could overflow
 	for _, sums := range m.Causes {
 		seconds += sums.Seconds
 	}

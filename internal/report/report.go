@@ -97,7 +97,7 @@ type Row struct {
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
 	// Most names the part of the row with the most lost time. For a node, the part is a kind of work. For a workload,
-	// the part is a cause. For a cause, the part is a workload.
+	// the part is a cause. For a cause, the part is a workload or, in a report from Prometheus, a node.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

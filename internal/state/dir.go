@@ -53,7 +53,7 @@ func (d dir) removeInterrupted() {
 	}
 }
 
-// load reads the file of the previous agent. load renames an unusable file, and returns no content for it.
+// load reads the file of the previous agent. If the file is unusable, load renames the file and returns empty Contents.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := readFile(d.file())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 // maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the minimum number of rows of each table in a view. A view always shows a table with fewer than
-// leastShown rows completely.
+// leastShown is the minimum number of rows of each table in a view. If a table has fewer than leastShown rows, a view
+// always shows all its rows.
 const leastShown = 5
 
 // View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number

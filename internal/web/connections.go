@@ -112,7 +112,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
 // outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
-// connection can yield only if its client has at least two more connections than c's client.
+// connection can yield only if the connection's client has at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

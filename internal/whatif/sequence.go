@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// relist is the longest usual time in which the kubelet detects the end of an init container or the start of a
+// relist is the longest time that the kubelet usually needs to detect the end of an init container or the start of a
 // container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
 // (genericPlegRelistPeriod in pkg/kubelet). In the next start-up, the kubelet can detect the same step earlier or
 // later, by at most relist.
@@ -17,8 +17,8 @@ const relist = 1100 * time.Millisecond
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest usual time for volumes and for the network. A phase that takes longer can contain a wait
-	// for another party.
+	// longWork is the longest time that volumes and the network usually need. A phase that takes longer can contain a
+	// wait for another party.
 	longWork = 2 * time.Second
 )
 

@@ -192,7 +192,7 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 			return nil
 		}
 		if time.Since(began) > limit {
-			// The content of the page helps most to find the problem.
+			// The content of the page usually shows the problem best.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
 			return fmt.Errorf("wait for %s: the condition is not true after %s; the page shows: %s", what, limit, shown)
 		}

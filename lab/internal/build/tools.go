@@ -31,7 +31,9 @@ type program struct {
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
 	containerd := commands + "containerd"
-	if c.Stargz { // stargz has no command for a containerd with a built-in snapshotter, so the module contains one
+	// The project stargz-snapshotter has no command that runs containerd with a built-in snapshotter, so the lab has
+	// its own command.
+	if c.Stargz {
 		containerd = modulePath + "/tools/" + c.Dir
 	}
 	programs := []program{

@@ -1,6 +1,7 @@
 // Package floor contains the cheapest program that follows the pods of a node: a client-go reflector without any
-// further work. If the program gets the runtime's socket, it also makes the queries to the container runtime that no
-// agent with runtime timestamps can avoid. The lab compares the agent's CPU time with the CPU time of this program.
+// further work. With the runtime's socket, the program also queries the container runtime. Every agent that reports the
+// runtime's timestamps needs at least these queries. The lab compares the agent's CPU time with the CPU time of this
+// program.
 package floor
 
 import (
