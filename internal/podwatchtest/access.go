@@ -117,7 +117,7 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// isWholeReview reports whether a review of access contains exactly the user that TokenReview returned.
+// isWholeReview reports whether a SubjectAccessReview contains exactly the user that TokenReview returned.
 func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {

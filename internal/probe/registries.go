@@ -18,7 +18,7 @@ const registryPrefix = "registry:"
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// followRegistries probes the most used registries once per interval, and concurrently. When ctx is done,
 // followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	probed := map[string]*followed{}

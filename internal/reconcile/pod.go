@@ -20,9 +20,9 @@ const (
 	// pod that is deleted without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
-	// the query without back-off, because a forged Event can hide the image that other pods wait for. Only the
-	// runtime's response refutes a forged Event.
+	// askAboutPulls is the minimum time between two queries whose responses could refute a pull request of the pod. The
+	// agent repeats the query without back-off, because a forged Event can hide the image that other pods wait for.
+	// Only the runtime's response refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 

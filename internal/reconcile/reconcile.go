@@ -63,7 +63,7 @@ type Sources interface {
 	SampleNode(wanted bool)
 }
 
-// Follow selects reports in addition to the reports of completed start-ups.
+// Follow selects the optional kinds of reports.
 type Follow struct {
 	Partial      bool // true to report start-ups in progress
 	Terminations bool // true to report terminations of pods whose deletion request the agent sees
@@ -122,7 +122,7 @@ const (
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
-	PostStartup timeline.PostStartup // event after the start-up; only set for the kind PostStartup
+	PostStartup timeline.PostStartup // event after the start-up; set only for the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.

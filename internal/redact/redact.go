@@ -91,7 +91,7 @@ var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "
 // rarely contains one of keyParts.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
-	keyed  bool     // every matching text also contains one of keyParts
+	keyed  bool     // true if every matching text also contains one of keyParts
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},

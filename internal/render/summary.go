@@ -39,8 +39,8 @@ func OpenPhase(record api.Record) (open api.PhaseRecord, found bool) {
 }
 
 // WhereText returns the container in which a start-up waits, the progress of the container's pull, and the reason why
-// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The arguments "progress"
-// and "reason" must be clean.
+// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The caller must clean the
+// arguments "progress" and "reason" (terminal.Clean).
 func WhereText(container string, attempt int, progress, reason string) string {
 	parts := []string{progress, reason}
 	if container != "" {

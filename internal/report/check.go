@@ -19,7 +19,7 @@ const (
 const rounding = api.Seconds(time.Second)
 
 // Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent
-// would falsify the comparisons of all nodes.
+// would distort the comparisons of all nodes.
 func Check(sums api.ReportRecord) error {
 	var c checker
 	if sums.Totals != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// After is a function that returns the creation time of the pods in this file, plus d.
+// After returns the creation time of the pods in this file, plus d.
 func After(d time.Duration) time.Time {
 	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
 }

@@ -21,8 +21,8 @@ import (
 type Look struct {
 	Width, Height int64
 	Dark          bool
-	Phone         bool // touch input, and two device pixels per CSS pixel
-	Contrast      bool // forced colors
+	Phone         bool // true for touch input and two device pixels per CSS pixel
+	Contrast      bool // true for forced colors
 }
 
 // patience is the time limit for one step in a tab.
