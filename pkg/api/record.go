@@ -149,8 +149,8 @@ type PullRecord struct {
 	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
 	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. BlockedBy can
-	// be a pull of the same image.
+	// BlockedBy is the pull that delayed this pull the longest in the node's queue. The delaying pull belongs to
+	// another pod. BlockedBy can be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.

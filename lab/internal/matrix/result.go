@@ -1,4 +1,5 @@
-// Package matrix keeps the results of the scenarios on each stack, and writes the page docs/compatibility.md from them.
+// Package matrix keeps the results of the scenarios on each stack, and generates the page docs/compatibility.md from
+// these results.
 package matrix
 
 import (

@@ -11,8 +11,8 @@ import (
 )
 
 // Faster divides all durations in a rule file by the given number, and returns the new file. The durations are windows,
-// offsets, intervals, the alerts' "for" durations, and numbers that an expression compares with the time. Names and
-// thresholds stay unchanged. The new file has no comments inside expressions.
+// offsets, intervals, the alerts' "for" durations, and the numbers in comparisons with PromQL's function time(). Names
+// and thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {

@@ -19,9 +19,9 @@ import (
 // containerLog matches the file names of container logs, including logs that the kubelet rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs creates a second hard link for each log of an agent in a container. With the second hard link, the log
-// remains available after the kubelet deletes the pod and its logs. Callers that restart agents must call KeepAgentLogs
-// at least once during the life of each pod.
+// KeepAgentLogs creates a second hard link for each log of an agent that runs in a container. With the second hard
+// link, the log remains available after the kubelet deletes the pod and its logs. Callers that restart agents must call
+// KeepAgentLogs at least once during the life of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {

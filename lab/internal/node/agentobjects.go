@@ -15,8 +15,8 @@ import (
 // agentObjects returns the path of the file with all objects of the agent that can exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects. Then applyAgent removes the objects that the previous call applied but this
-// call did not. Without the removal, the role of a removed component would remain.
+// applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
+// Without the removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -42,8 +42,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent removes the DaemonSet and all other objects that DeployAgent applied, except the namespace. The
-// deletion of the namespace would take long, and would also delete other objects in the namespace.
+// UninstallAgent removes the DaemonSet and all other objects that DeployAgent applied, except the namespace. Deleting
+// the namespace would take a long time, and would also delete other objects in the namespace.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {

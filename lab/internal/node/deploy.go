@@ -29,8 +29,8 @@ const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the name of the second container of the agent's pod. The component that adds the container has
-	// the same name.
+	// ProxyContainer is the name of the second container of the agent's pod. The Kustomize component that adds this
+	// container has the same name.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet

@@ -177,9 +177,9 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	c.judgeUnpacking(pull, v)
 }
 
-// judgeBytes requires that the agent counts only bytes that arrived, and that it reports a rate only if all bytes
-// arrived during the pull. If the ordinary layer is below the mounted layer, the bytes can be unknown, because the
-// runtime stops the download of the mounted layer.
+// judgeBytes requires that the agent counts only bytes that arrived, and that the agent reports a rate only if all
+// bytes arrived during the pull. If the ordinary layer is below the mounted layer, the bytes can be unknown, because
+// the runtime stops the download of the mounted layer.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download
 	if pull.Download != nil {

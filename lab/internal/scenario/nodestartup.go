@@ -24,13 +24,15 @@ const (
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
 
-	beforeRuntime = 3 * time.Second  // from the boot until containerd starts
-	beforeKubelet = 4 * time.Second  // from the start of containerd until the kubelet starts
-	beforeNetwork = 22 * time.Second // from the kubelet's start until the network is configured: two status reports
-	beforeTaint   = 6 * time.Second  // from the ready node until the taint is removed
-	startUpReady  = 2 * time.Second  // from the start of the workload's container until it is ready
-	startUpLayer  = 16 << 20         // bytes of the DaemonSet's image
-	startUpRate   = 2 << 20          // bytes per second, so that the pull needs 8 s
+	beforeRuntime = 3 * time.Second // from the boot until containerd starts
+	beforeKubelet = 4 * time.Second // from the start of containerd until the kubelet starts
+	// beforeNetwork is the time from the kubelet's start until the network is configured. In this time, the kubelet
+	// reports the node's status twice.
+	beforeNetwork = 22 * time.Second
+	beforeTaint   = 6 * time.Second // from the ready node until the taint is removed
+	startUpReady  = 2 * time.Second // from the start of the workload's container until it is ready
+	startUpLayer  = 16 << 20        // bytes of the DaemonSet's image
+	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 
 	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node

@@ -114,7 +114,7 @@ func plainCase(pod, image, outcome string) pullCase {
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst adds a number of initial failures to the case.
+// failsFirst makes the first pulls of the case fail, as often as the argument "failures" says.
 func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
@@ -151,8 +151,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is first for another platform. After a failed pull, the scenario pushes
-// an image for the node's platform under the same name.
+// otherPlatformCase returns a case whose image is built for another platform at first. After a failed pull, the
+// scenario pushes an image for the node's platform under the same name.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -333,7 +333,7 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the checks of the timeline report that no pull failed
+		err = nil // later checks of the timeline report that no pull failed
 	}
 	if err != nil {
 		return timeline, err

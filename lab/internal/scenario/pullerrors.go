@@ -154,10 +154,10 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// The method "limit" returns by how much a reported duration of the attempt may differ from the truth. If the agent has
-// all sources and its evidence is exact, the result is the constant "exact". If a source is missing or the evidence is
-// not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not exceed the error
-// bound that the agent's evidence allows.
+// The method "limit" returns the largest allowed difference between a reported duration of the attempt and the truth.
+// If the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
+// the evidence is not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not
+// exceed the error bound that the agent's evidence allows.
 //
 // An agent that cannot rule out a credential plugin is allowed to state a larger error bound. No kubelet of the lab
 // runs a credential plugin within a pull, so a larger error bound does not make the limit larger.

@@ -149,7 +149,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 // phase.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
-		stamp = 100 * time.Millisecond // the kubelet's log and the runtime's stores have different clocks
+		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores
 		late  = 4 * time.Second        // maximum age of the agent's knowledge of a download
 	)
 	right, wrong := 0, make(map[string]int)

@@ -20,10 +20,10 @@ import (
 const reportScrape = time.Second
 
 // estimateError is the largest accepted relative difference between a sum of Prometheus and the sum of the agents.
-// Prometheus extrapolates the increase of a counter from the time between its first and its last scrape to the end of
-// the window, by at most 1.1 times reportScrape. In the scenario, this time is at least 90 s, so a sum is at most 1.3 %
-// too large. The sums lack no start-up, because Prometheus scrapes both agents before the first start-up and after the
-// last start-up.
+// Prometheus measures the increase of a counter between the first and the last scrape in the window. Then Prometheus
+// extrapolates this increase to the end of the window, by at most 1.1 times reportScrape. In the scenario, the first
+// and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums contain all start-ups,
+// because Prometheus scrapes both agents before the first start-up and after the last start-up.
 const estimateError = 0.02
 
 // reportMetrics is the Prometheus that scrapes the agents of both nodes, and evaluates the rules of the manifests.
@@ -70,8 +70,8 @@ func reportFrom(server string) []string {
 	return []string{"report", "--prometheus", server, "--since", "1h", "--rows", "100"}
 }
 
-// judge compares the report with the truth, and its sums with the report of the agents. Then judge checks two rows of
-// the dashboard, and the errors of servers without the data of a report.
+// judge compares the report with the truth, and the sums in this report with the sums in the report of the agents. Then
+// judge checks two rows of the dashboard, and the errors for servers that lack the data of a report.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
 	// A report ends at a full second, so it does not contain the newest results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)

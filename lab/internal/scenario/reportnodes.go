@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" consists of objects and a synthetic runtime. Its network needs slowNetwork
-// for each pod. On the third node, no process listens on the agent's address.
+// The second node of the scenario "report" consists of objects and a synthetic runtime. On the second node, the network
+// of each pod takes the time slowNetwork. On the third node, no process listens on the agent's address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6

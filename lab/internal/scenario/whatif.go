@@ -23,8 +23,8 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
-// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up
-// must lie in the predicted interval, and so must the saved time. The intervals must not be too long.
+// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up and
+// the time that the change saved must each lie in the predicted interval. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -35,7 +35,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // pods that start together cost no time
+		pairs := make([]whatIfPair, max(count, c.together)) // more pods at the same time do not prolong the scenario
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -67,7 +67,7 @@ type whatIfPair struct {
 // scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
 type whatIfTruth struct{ low, high time.Duration }
 
-// watchDelay is the longest time from a change of a pod to its arrival in the scenario's watch.
+// watchDelay is the longest time until a change of a pod arrives in the scenario's watch.
 const watchDelay = 100 * time.Millisecond
 
 // whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. The estimate is 0 if chance
@@ -243,7 +243,8 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 }
 
 // gain returns the interval of the time that the change saved. The steps that did not change can take up to 10 % more
-// or less time after the change. A prediction of a gain does not include this variation, so the interval includes it.
+// or less time after the change. A prediction of a gain does not include this variation, so the returned interval
+// includes this variation.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

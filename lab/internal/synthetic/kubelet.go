@@ -48,7 +48,7 @@ func Usual() Pace {
 type Started struct {
 	Name string
 	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events
-	// Created and Started, because an agent with a connected runtime leaves them out.
+	// Created and Started, because an agent with a connected runtime does not watch these Events.
 	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
 }
