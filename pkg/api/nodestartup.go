@@ -38,7 +38,7 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// Step is the phase of the pod, for the phases daemonset and workload.
+	// For the phases daemonset and workload, Step is the phase of the pod's start-up at this time.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint

@@ -128,7 +128,7 @@ type PullRecord struct {
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
-	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if unknown.
+	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if the time is unknown.
 	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown

@@ -61,7 +61,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes each kept log for which the kubelet has deleted the original log.
+// ForgetAgentLogs removes each kept log whose original log the kubelet has deleted.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {

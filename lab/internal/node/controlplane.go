@@ -144,8 +144,8 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// The many controllers create their accounts one after the other. At the default rate limit, the
-			// controllers need five seconds to create all accounts.
+			// The controller manager contains many controllers, which create their accounts one after the other. At the
+			// default rate limit, the controllers need five seconds to create all accounts.
 			"--kube-api-qps=200", "--kube-api-burst=400",
 			// The controller manager creates this directory. The default directory is outside the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),

@@ -91,7 +91,8 @@ func withoutLimits(config []byte) ([]byte, error) {
 	return json.Marshal(spec)
 }
 
-// change applies edit to a member of an object. If the member is missing, change does nothing.
+// change calls the function "edit" for a member of an object, and stores the changed member. If the member is missing,
+// change does nothing.
 func change(parent object, name string, edit func(object) error) error {
 	text, ok := parent[name]
 	if !ok {

@@ -69,7 +69,8 @@ func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
 		// The runtime must record the start of an init container before the container exits. If the container exits
-		// before the runtime has recorded its start, no source contains the times of the container's run.
+		// before the runtime has recorded the start of the container, no source contains the times of the container's
+		// run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {

@@ -61,9 +61,9 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
-	// too small to trigger the fault, but the rule counts the request. A fault in the layer needs a count of two: one
-	// request for the configuration, and one request for the layer.
+	// A registry rule counts all matching requests, including the request for the image's configuration. The image's
+	// configuration is too small to trigger the fault, but the rule counts the request. A fault in the layer needs a
+	// count of two: one request for the image's configuration, and one request for the layer.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )

@@ -111,9 +111,9 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
-// least one half of the back-off. The pod's statuses show each failed pull, and the kubelet waits at least for the
-// back-off after each failed pull.
+// leastBackoff is a divisor: an agent without Events must report at least the true waits between attempts, divided by
+// leastBackoff. The pod's statuses show each failed pull, and the kubelet waits at least for the back-off after each
+// failed pull.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -141,9 +141,9 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 }
 
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
-// plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
-// stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's time. Such a
-// duration ends shortly before the kubelet creates the Event.
+// plugin runs before the runtime gets the request, so the plugin ends before the image's manifest arrives. Only the
+// runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
+// time. The kubelet stops measuring such a duration shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:

@@ -238,7 +238,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // response, only the sent part counts. If the stack does not keep layers, an agent is allowed to omit the bytes, but
 // must not report only some of the bytes.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // maximum size of the configuration, which the agent is allowed to omit from the count
+	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
 	kept := j.stack.Containerd.KeepsLayers()
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:

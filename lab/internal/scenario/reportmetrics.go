@@ -142,7 +142,7 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	delays := slowNetwork * time.Duration(len(slow))
 	for _, fault := range []struct {
 		cause, node string
-		least, most time.Duration // the other node can need some network time, so less time can be lost
+		least, most time.Duration // the lost time is smaller if the network also takes time on the other node
 	}{
 		{"network", slowNode, delays / 2, delays + delays/4},
 		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
@@ -181,7 +181,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 
 // measuredFactor is like workloadFactor, but for the report from Prometheus, which compares a workload with the
 // start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node, which need no pull. These
-// start-ups also do not wait for a probe, so the others need less time for the app than the workload.
+// start-ups also do not wait for a probe, so their mean time in the application is shorter than the workload's mean
+// time.
 func (t reportTruth) measuredFactor(workload string, slow int) float64 {
 	others := slow - 1
 	for _, lengths := range t.startUps {

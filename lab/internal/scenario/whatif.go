@@ -204,7 +204,7 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 }
 
 // judgeWhatIf compares the predictions of one case with the truth. If fewer than half of the pods have a prediction,
-// the case proves nothing. The same is true if the predicted intervals are too long.
+// the case proves nothing. If the predicted intervals are too long, the case also proves nothing.
 func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
 	if v.Compared++; 2*len(predicted) < len(pairs) {
