@@ -89,8 +89,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy. During the phase, the runtime was possibly still loading
-	// the image.
+	// ImageLoading is true if the container's image is lazy. During the phase, the runtime might still have been
+	// loading the image.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 

@@ -65,7 +65,7 @@ func (n Node) ForgetPauseImage(ctx context.Context) error {
 }
 
 // IsColdPause reports whether an image is the pause image that the node does not have at the start. If containerd
-// itself starts the pull, the image's name contains only the host without the port, and the repository.
+// itself starts the pull, the image's name contains only the repository and the host, without the port.
 func (n Node) IsColdPause(image string) bool {
 	host, rest, _ := strings.Cut(image, "/")
 	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&

@@ -208,8 +208,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. The creation, the binding and the approval each
-// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause
-// and before the scenario's watch receives the milestone.
+// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause,
+// and before the report arrives in the scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

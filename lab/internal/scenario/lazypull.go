@@ -202,8 +202,8 @@ func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	}
 }
 
-// judgeUnpacking requires that the agent names the disk only for an ordinary layer, and only for the time after the
-// last byte.
+// judgeUnpacking requires that the agent names the disk as a cause only for an ordinary layer, and only for the time
+// after the last byte.
 func (c *lazyCase) judgeUnpacking(pull agent.Pull, v *Verdict) {
 	unpacking, _, err := c.timeline.In("unpack", mainName)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 // The workloads of the scenario "report", and their true faults. Most images come from the lab's registry at nearRate.
-// The workloads "far-0", "far-1" and so on use a second name of this registry, which serves their images at farRate.
-// The image of the workload "large" is larger than the other images. The ConfigMap of the workload "broken" is created
-// late. The workload "plain" has no fault.
+// The workloads "far-0", "far-1" and so on use a second name of this registry. The registry serves the images of these
+// workloads at farRate. The image of the workload "large" is larger than the other images. The ConfigMap of the
+// workload "broken" is created late. The workload "plain" has no fault.
 const (
 	reportNear, reportFar, reportPlain = 6, 4, 6
 

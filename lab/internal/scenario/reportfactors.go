@@ -82,8 +82,8 @@ func (t reportTruth) imageFactor(workload string) float64 {
 }
 
 // workloadFactor returns the factor of a workload with one pod that loses time only in the registry. The expected time
-// is the mean of the pulls of the other start-ups, plus the other time of the pod. For a start-up without a pull, the
-// duration of the pull is 0 s.
+// is the mean of the pulls of the other start-ups, plus the time of the pod without its pull. For a start-up without a
+// pull, the duration of the pull is 0 s.
 func (t reportTruth) workloadFactor(workload string) float64 {
 	startUps := 0
 	for _, lengths := range t.startUps {
