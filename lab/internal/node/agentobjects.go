@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the path of the file with all objects of the agent that can exist in the cluster.
+// agentObjects returns the path of the file that contains all objects of the agent that might exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
 // applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.

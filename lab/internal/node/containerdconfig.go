@@ -72,7 +72,7 @@ const stargzConfig = `
 
 // containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. Without the
 // setting socket_dir, which containerd 1 does not know, the shims create their sockets in /run/containerd/s. The lab
-// reads the exits of containers from the log, and containerd 1.6 writes these messages only at the level "debug".
+// reads the exits of containers from the log, and containerd 1.6 logs these exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

@@ -36,7 +36,7 @@ func (n Node) etcd() component {
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
 			"--peer-client-cert-auth",
-			// The data does not have to survive a power failure, and waiting for slow disks would affect the
+			// The data of etcd does not have to survive a power failure, and waiting for slow disks would affect the
 			// measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},

@@ -133,7 +133,7 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return b.ThrottleImages(ctx, smallRate, throttled...)
 }
 
-// The method "measure" runs the plan and returns the agent's timeline and the true times. Before it returns, the method
+// The method "measure" runs the plan and returns the agent's timeline and the true times. At the end, the method
 // deletes the pod, because the pod's probes would keep the machine busy.
 func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
 	image string) (agent.Timeline, knownStartUp, error) {

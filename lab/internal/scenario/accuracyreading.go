@@ -62,12 +62,12 @@ type reading struct {
 	begunEarlier          time.Duration // maximum time from the start of the phase to its first log line
 	begunLater            time.Duration // maximum time from the true start to the runtime's start time
 	endedLater            time.Duration // maximum time from the last log line of the phase to its end
-	waited                time.Duration // how long tasks waited for a CPU or the disk near the two ends
+	waited                time.Duration // how long tasks waited for a CPU or the disk near the ends of the phase
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string        // name of the phase that contains this phase, completely or partly
-	holder                time.Duration // duration of the phase "mergedIn" if it contains this phase completely
+	holder                time.Duration // duration of the phase "mergedIn" if "mergedIn" contains this phase completely
 	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
 }
@@ -159,8 +159,8 @@ func (r reading) isMerged() bool {
 }
 
 // isAccurate reports whether the agent is accurate enough. Tasks that waited near an end of the phase might have
-// delayed the independent log, or the component that the agent reads. The allowed difference includes the waiting time
-// of tasks near the two ends of the phase.
+// delayed the independent log, or the component from which the agent gets its evidence. The allowed difference includes
+// the waiting time of tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -114,9 +114,9 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
-// the duration of a call, or the time from a cause of the milestone to its consequence. The true interval is usually
-// some milliseconds long. If the agent's interval does not overlap the true interval, the agent is wrong. If the two
-// intervals overlap, the agent is wrong by at most some milliseconds.
+// the duration of a call, or the time from a cause of the milestone to a consequence of the milestone. The true
+// interval is usually some milliseconds long. If the agent's interval does not overlap the true interval, the agent is
+// wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
@@ -183,7 +183,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 	v.Figure(matrix.FigureWorst, "%d ms", t.percentile(99).Milliseconds())
 }
 
-// percentile returns a percentile of the differences between the agent's durations and the truth (nearest rank).
+// percentile returns a percentile of the differences between the agent's durations and the truth, by the nearest-rank
+// method.
 func (t *tally) percentile(p int) time.Duration {
 	var offs []time.Duration
 	for _, r := range t.readings {

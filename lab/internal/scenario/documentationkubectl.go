@@ -86,7 +86,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// The method "namespaced" reports whether a call of kubectl only concerns objects of one namespace. Objects in files
+// The method "namespaced" reports whether a call of kubectl concerns only objects of one namespace. Objects in files
 // count as namespaced.
 func (c kubectlCall) namespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",

@@ -92,7 +92,8 @@ func hostileAttacks() []hostileAttack {
 	}
 }
 
-// somePods returns at most the given number of the tenant's own pods. Each round returns different pods.
+// somePods returns at most the given number of the tenant's own pods. In each round, somePods returns the next pods of
+// the list.
 func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 	own := t.ownPods()
 	for i := range min(most, len(own)) {

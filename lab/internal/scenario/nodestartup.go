@@ -50,7 +50,7 @@ type nodeBoot struct {
 	*bench.Bench
 	verdict *Verdict
 
-	records int // number of the node's records that earlier agents printed
+	records int // number of node start-up records that earlier agents printed
 
 	booted, launched, kubelet, registered, ready time.Time  // launched: the lab is about to start the kubelet's process
 	taint                                        bench.Span // the request that removed the taint
@@ -105,7 +105,7 @@ func withoutTaints() map[string]any {
 	return map[string]any{"spec": map[string]any{"taints": nil}}
 }
 
-// boot starts all parts and notes the times.
+// boot starts all parts of the node and records the times.
 func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	n.booted = time.Now()
 	proc, err := n.Node.BootFiles(n.booted)

@@ -57,7 +57,7 @@ func (n *nodeBoot) truths() map[string]startUpTruth {
 	return map[string]startUpTruth{
 		"booted":          before(n.booted, 0, planeWidth),
 		"registered":      before(n.registered, late, planeWidth),
-		"kubelet_started": before(n.kubelet, late, ownLimit),   // the log has only the Event's time
+		"kubelet_started": before(n.kubelet, late, ownLimit),   // the kubelet logs the start a little late
 		"ready":           before(n.ready, 5*late, planeWidth), // the kubelet's status update takes time
 		"workload_ready":  before(n.workload, time.Second, planeWidth),
 	}

@@ -40,8 +40,8 @@ type workloadResponse struct {
 	} `json:"summary"`
 }
 
-// judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. The
-// API and the page must also agree about the two revisions in the opposite order.
+// judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. Then
+// judgeWorkload exchanges the two revisions, and compares the view with the API again.
 func (p *pageRun) judgeWorkload(ctx context.Context) error {
 	path := "/apis/apps/v1/namespaces/" + p.bench.Namespace + "/deployments/shop"
 	labels := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": "again"}}}

@@ -78,7 +78,7 @@ func (s reportSection) row(name string) (reportRow, bool) {
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
 // "report" must name each of the three faults, and must report the true times of the pulls and the true factors. Then a
 // slow node and an agent that does not respond join the fleet. With --prometheus, the command must report the same
-// about both nodes. After a restart of the agent, the command must report the same as before.
+// results for both nodes. After a restart of the agent, the command must report the same results as before the restart.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	flags, err := reportFlags(ctx, b)
 	if err != nil {
