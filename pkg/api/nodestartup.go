@@ -105,7 +105,7 @@ type FirstWorkloadRecord struct {
 	// Again is true if the pod was created before the boot, and is ready again.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod, or from the removal of its last scheduling gate, until the pod
-	// was bound to the node. Waited and WaitedFor are absent if this time begins after the registration of the node.
+	// was bound to the node. Waited and WaitedFor are absent if the wait begins after the registration of the node.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
 }

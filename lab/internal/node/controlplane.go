@@ -69,7 +69,7 @@ func (n Node) apiServer(flags ...string) component {
 			// scheduler log an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
-			// With more workers, the API server deletes namespaces with thousands of Events faster.
+			// With more workers, the API server needs less time to delete namespaces with thousands of Events.
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
@@ -124,7 +124,7 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 }
 
 // Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Without a
-// restart, these components wait up to half a minute before the next attempt to connect.
+// restart, the three components wait up to half a minute before they try to connect again.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err

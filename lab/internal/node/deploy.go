@@ -209,7 +209,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	if n.AgentImage() == "" {
 		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
 	}
-	// Two agents must not use the same port and the same state directory.
+	// Two agents must not share a port or a state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}

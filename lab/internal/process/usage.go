@@ -62,7 +62,7 @@ func (id Identity) Usage() (Usage, error) {
 		Sleeps: sleeps}, nil
 }
 
-// peak returns the maximum of the resident memory. The kernel reports this maximum in KiB, in the field VmHWM.
+// peak returns the maximum of the resident memory. The kernel reports the maximum in KiB, in the field VmHWM.
 func (id Identity) peak() (int64, error) {
 	kibibytes, err := statusNumber(fmt.Sprintf("/proc/%d/status", id.PID), "VmHWM")
 	return kibibytes << 10, err

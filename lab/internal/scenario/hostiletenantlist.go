@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// Sizes of large values, in bytes. etcd accepts requests of 1.5 MiB. A request contains the name of an Event three
-// times.
+// Sizes of large values, in bytes. etcd accepts requests of up to 1.5 MiB. A request contains the name of an Event
+// three times.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From this name, the
-	// agent knows that the network plugin needs the DaemonSet's pod.
+	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From the name of the
+	// DaemonSet, the agent knows that the network plugin needs the DaemonSet's pod.
 	startUpTaint   = "node.cilium.io/agent-not-ready"
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
@@ -40,8 +40,8 @@ const (
 	// planeWidth is the largest accepted interval of an instant that has a timestamp in whole seconds, and of the
 	// removal of a taint. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
-	// totalErrorLimit is the largest accepted error bound of the total time. Both ends of this time have timestamps in
-	// whole seconds.
+	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
+	// have timestamps in whole seconds.
 	totalErrorLimit = 3 * time.Second
 )
 

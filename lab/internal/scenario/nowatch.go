@@ -131,7 +131,7 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a
-// pod can wait this long.
+// pod can wait longer than sandboxPatience.
 func lateSandbox(timeline agent.Timeline) bool {
 	acknowledged, _ := timeline.Milestone("acknowledged", "")
 	running, _ := timeline.Milestone("sandbox_running", "")

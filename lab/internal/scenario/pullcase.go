@@ -164,7 +164,7 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 }
 
 // unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
-// The lab has no DNS server, but the resolver rejects such a name without a query.
+// The lab has no DNS server, but the resolver rejects a name with a label of this length without a query.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil

@@ -25,8 +25,8 @@ type realPull struct {
 type liveResponse struct {
 	asked bench.Span
 	items []agent.Live
-	// The field "starting" contains the timelines of the starting pods. The agent returned these timelines at the time
-	// in the field "startingAt".
+	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the time at
+	// which the agent returned these timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }

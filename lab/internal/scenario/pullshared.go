@@ -45,7 +45,7 @@ func (p *pullRun) pullShared(ctx context.Context) error {
 	return nil
 }
 
-// pushSharing pushes images that share one large layer. The registry sends these images slowly.
+// pushSharing pushes images that share one large layer. The registry sends the pushed images slowly.
 func (p *pullRun) pushSharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {

@@ -180,9 +180,9 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 }
 
 // measuredFactor is like workloadFactor, but for the report from Prometheus. The report from Prometheus compares a
-// workload with the start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node. The
-// start-ups on the slow node need no pull. These start-ups also do not wait for a probe, so their mean time in the
-// application is shorter than the workload's mean time.
+// workload with the start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node. A start-up
+// on the slow node needs no pull and waits for no probe. Therefore, the other start-ups spend less time in the
+// application than the workload, on average.
 func (t reportTruth) measuredFactor(workload string, slow int) float64 {
 	others := slow - 1
 	for _, lengths := range t.startUps {

@@ -30,7 +30,8 @@ const (
 	silentAgent = 7 // number of an extra agent that does not run
 )
 
-// joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes both.
+// joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes the node and its
+// agent.
 func joinSlow(ctx context.Context, b *bench.Bench) (runtime *synthetic.Runtime, leave func() error, err error) {
 	runtime = synthetic.NewContainerd()
 	end, err := runtime.Join(ctx, b.Kube, slowNode, b.Node.ExtraSocket())

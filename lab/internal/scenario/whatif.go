@@ -243,8 +243,8 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 }
 
 // gain returns the interval of the time that the change saved. The steps that did not change can take up to 10 % more
-// or less time after the change. A prediction of a gain does not include this variation, so the returned interval
-// includes this variation.
+// or less time after the change. A predicted gain does not include this variation of unchanged steps, so the returned
+// interval includes the variation.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }
