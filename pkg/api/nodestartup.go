@@ -67,7 +67,7 @@ type NotReadyRecord struct {
 	Message string  `json:"message"` // at most 256 bytes, without credentials
 }
 
-// TaintRecord is a taint that kept workloads from the node. RemovedAt is absent while the taint exists.
+// TaintRecord is a taint that kept workload pods off the node. RemovedAt is absent while the taint exists.
 type TaintRecord struct {
 	Key       string  `json:"key"`
 	Effect    string  `json:"effect"`

@@ -199,8 +199,8 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is like DeployAgent, but without a state directory. The agent then does not run as root, and has access to
-// only one path of the node, the runtime's socket.
+// DeployBase is like DeployAgent, but without a state directory. Without a state directory, the agent does not run as
+// root, and has access to only one path of the node: the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }

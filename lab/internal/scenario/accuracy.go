@@ -103,7 +103,7 @@ func accuracyPlans() []plan {
 	return plans
 }
 
-// coldImages pushes an image that the node does not have yet, for each pod.
+// coldImages pushes one image for each pod. The node does not have these images yet.
 func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, error) {
 	images := make([]string, len(plans))
 	for i, p := range plans {

@@ -60,7 +60,7 @@ func (k costKind) tail() time.Duration {
 	return 2 * time.Second
 }
 
-// The method "target" returns the maximum CPU time that one agent may cost the API server and etcd for one start.
+// The method "target" returns the largest allowed CPU time of the API server and etcd for one agent and one start.
 func (k costKind) target() time.Duration {
 	if k.cold {
 		return 2 * time.Millisecond

@@ -22,7 +22,7 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 // whatIfPods is the default number of pods for each change.
 const whatIfPods = 20
 
-// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
+// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
 // scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up and
 // the time that the change saved must each lie in the predicted interval. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
@@ -63,8 +63,8 @@ type whatIfPair struct {
 	prediction    whatIfPrediction
 }
 
-// whatIfTruth is the interval of the true duration of a start-up. The creation of the pod happened during the
-// scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
+// whatIfTruth is the interval that contains the true duration of a start-up. The creation of the pod happened during
+// the scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
 type whatIfTruth struct{ low, high time.Duration }
 
 // watchDelay is the longest time until a change of a pod arrives in the scenario's watch.
@@ -242,9 +242,9 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(gain))
 }
 
-// gain returns the interval of the time that the change saved. The steps that did not change can take up to 10 % more
-// or less time after the change. A predicted gain does not include this variation of unchanged steps, so the returned
-// interval includes the variation.
+// gain returns the interval that contains the time that the change saved. The steps that did not change can take up to
+// 10 % more or less time after the change. A predicted gain does not include this variation of unchanged steps, so the
+// returned interval includes the variation.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }
