@@ -28,7 +28,7 @@ type Result struct {
 type Outcome struct {
 	Scenario string            `json:"scenario"`
 	Problem  string            `json:"problem,omitempty"` // first line of the error; empty if the scenario passed
-	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by their names
+	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by name
 }
 
 // Write writes the result to the file of its stack in a directory.

@@ -185,7 +185,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value is an attribute's value. Exactly one of its fields is set.
+// value is an attribute's value. Exactly one field of the value is set.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`

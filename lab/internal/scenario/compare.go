@@ -166,8 +166,8 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 }
 
 // The method "start" creates two groups of pods. The images of the first group are on the node, and the pods start at a
-// constant rate. The images of the second group are missing, and the pods start one by one. Each pod with missing
-// images requires its own Event watch.
+// constant rate. The node does not have the images of the second group, and the pods of this group start one by one.
+// Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

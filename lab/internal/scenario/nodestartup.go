@@ -34,7 +34,7 @@ const (
 	startUpLayer  = 16 << 20        // bytes of the DaemonSet's image
 	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 
-	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
+	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
 	// planeWidth is the largest accepted interval of an instant that has a timestamp in whole seconds, and of the

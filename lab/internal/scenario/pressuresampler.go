@@ -130,7 +130,7 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// longestWait limits the additional difference that a comparison allows because tasks waited near the ends of a phase.
+// longestWait is the largest additional difference that a comparison allows if tasks waited near the ends of a phase.
 // The limit also applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 

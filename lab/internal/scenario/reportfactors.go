@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// reportTruth contains the true times behind a report. The times come from the registry's log, the runtime's log, and
-// the scenario's own watch.
+// reportTruth contains the true times for the comparison with a report. The times come from the registry's log, the
+// runtime's log, and the scenario's own watch.
 type reportTruth struct {
 	namespace string
 	images    map[string]string          // reference of the image by workload
