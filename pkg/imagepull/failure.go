@@ -108,7 +108,7 @@ var failureTable = []struct {
 // contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
-// WithoutQuotes removes quoted text, because users can choose the quoted names freely.
+// WithoutQuotes returns a text without its quoted parts, because users can choose the quoted names.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
 // withoutNames returns a text without names, in lower case. withoutNames removes quoted text, references, hosts,

@@ -264,7 +264,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 		if up := f.e.networkUp; up != 0 && up < h.last.latest {
 			return h.last.latest.sub(up)
 		}
-		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until the time "down"
+		if down := f.e.networkDownUntil(); down > from { // the runtime confirms that the obstacle lasted until "down"
 			return max(0, h.last.latest.sub(down)-networkRetry)
 		}
 	}

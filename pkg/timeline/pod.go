@@ -173,14 +173,14 @@ type Container struct {
 	LivenessProbe  bool          `json:"liveness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
-	// StartupTiming and ReadinessTiming are zero without the probe.
+	// StartupTiming is zero without a startup probe, and ReadinessTiming is zero without a readiness probe.
 	StartupTiming   ProbeTiming `json:"startup_timing,omitzero"`
 	ReadinessTiming ProbeTiming `json:"readiness_timing,omitzero"`
 	// MemoryLimited is true if the container or its pod has a memory limit.
 	MemoryLimited bool `json:"memory_limited,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
-	// RestartsNever is true if the kubelet restarts the container after no exit code.
+	// RestartsNever is true if the kubelet never restarts the container, whatever the exit code.
 	RestartsNever bool `json:"restarts_never,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`

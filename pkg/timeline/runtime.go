@@ -24,9 +24,9 @@ type Sandbox struct {
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store).
-	// containerd sets updated_at for the last time after the start of the sandbox container. RunningAt is meaningful
-	// only if Ready is true.
+	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store). The last
+	// change of updated_at happens after the start of the sandbox container. RunningAt is meaningful only if Ready is
+	// true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
 	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.

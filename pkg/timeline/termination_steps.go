@@ -69,7 +69,7 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
-// stopSteps appends the steps of a container until it stopped. The end of the container's grace period is known only if
+// stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only if
 // the container has the pod's grace period and no client shortened this period. If a client changes the grace period,
 // the grace period starts again. If there were too many containers to follow, another container might have stopped
 // last. A late stop has one of two causes: the kubelet or the runtime was down for a time, or the kill took long. The

@@ -63,8 +63,8 @@ type Timeline struct {
 	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
 	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string
-	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. Events that
-	// the kubelet's client drops by design after 25 Events about the pod do not make a timeline incomplete.
+	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. After 25
+	// Events about a pod, the kubelet's client drops Events by design; these Events do not make a timeline incomplete.
 	Incomplete bool
 	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
 	// contains the earliest 32 Events, in order.
@@ -154,10 +154,10 @@ type Pull struct {
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // the reason of the failure, for imagepull.OutcomeFailed
+	Failure   imagepull.Failure // the reason for the failure, for imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // when the kubelet requested the pull, which then waits in the node's pull queue
+	RequestedAt  time.Time // when the kubelet requested the pull; then the pull waits in the node's pull queue
 	StartedAt    time.Time // when the kubelet asked the runtime to pull
 	DownloadedAt time.Time // when the last byte had arrived; zero if unknown
 	FinishedAt   time.Time // when the runtime responded

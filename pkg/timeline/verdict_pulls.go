@@ -137,8 +137,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in the given
-// spans, as text. The text is empty if no other pull is known.
+// concurrencyOf returns, as text, the number of other pulls that shared the node's network link with the pulls in the
+// given spans. The text is empty if no other pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -161,8 +161,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf returns a note about lazy images in the given spans: their content can arrive after the pull. The note is
-// empty if no image is lazy.
+// lazilyOf returns a note about lazy images in the given spans. The content of a lazy image can arrive after the pull.
+// The note is empty if no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
