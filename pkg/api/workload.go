@@ -15,8 +15,8 @@ type WorkloadRecord struct {
 	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
 	Differences []string `json:"differences"`
-	// WhatIf contains the changes that make the start-ups faster. The change that saves the most time in all start-ups
-	// together comes first.
+	// WhatIf contains the changes that would make the start-ups faster. The change that saves the most time in all
+	// start-ups together comes first.
 	WhatIf []WhatIfMean `json:"what_if"`
 }
 
@@ -89,7 +89,7 @@ type WorkloadPhase struct {
 // WorkloadImages splits the measured start-ups by whether the pod had to pull an image.
 type WorkloadImages struct {
 	// Present contains the start-ups on nodes that had all images. Pulled contains the start-ups that pulled an image.
-	// Each is nil without such start-ups.
+	// Present and Pulled are nil if they would contain no start-ups.
 	Present *WorkloadDurations `json:"present,omitempty"`
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
 	Unknown int                `json:"unknown"` // start-ups without evidence about an image
@@ -155,8 +155,8 @@ type WorkloadDifference struct {
 	// the value of Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
-	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove these
-	// phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
+	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove the
+	// differences of these phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
 	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
 }
 
@@ -180,6 +180,6 @@ const (
 	WithinNoise   WorkloadVerdict = "within_noise"
 	// WithinErrors means more than noise, but the error bounds of the durations can explain the difference.
 	WithinErrors WorkloadVerdict = "within_errors"
-	// TooFew means that no durations of so few start-ups can prove a difference.
+	// TooFew means that the number of start-ups is too small to prove a difference, whatever the durations are.
 	TooFew WorkloadVerdict = "too_few"
 )

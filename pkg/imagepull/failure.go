@@ -104,8 +104,8 @@ var failureTable = []struct {
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// The expression "quoted" matches quoted text in an error: image references, URLs and media types. Quoted text can
-// contain any words.
+// The regular expression "quoted" matches the quoted parts of an error, for example image references, URLs and media
+// types. Quoted text can contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
 // WithoutQuotes returns a text without its quoted parts, because users can choose the quoted names.

@@ -53,7 +53,7 @@ type Message struct {
 	// earlier kubelets. Unit is zero if the Event contains no duration.
 	Unit time.Duration
 
-	Failure Failure // reason of the failure, for KindPullFailed
+	Failure Failure // reason for the failure, for KindPullFailed
 
 	// SizeBytes is the image's size that the runtime reports (kubelet ≥ 1.30). SizeBytes is 0 if absent.
 	SizeBytes int64
@@ -139,7 +139,7 @@ func (m *Message) readLengths(rest string) {
 		return
 	}
 	if !both {
-		// Kubelets up to 1.24 print only the time that includes the queue.
+		// Kubelets up to 1.24 print only the duration that includes the wait in the queue.
 		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
 		return
 	}

@@ -201,8 +201,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// The bias of a constraint names the end of its interval that is probably near the true instant. The bound gets
-		// the bias of a constraint only if the end that the bias names is the same for both. If several constraints
-		// share an end with the bound, the bound gets the bias of the most trusted constraint.
+		// this bias only if the named end of the constraint is also an end of the bound. If several constraints share
+		// an end with the bound, the bound gets the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

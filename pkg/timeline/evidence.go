@@ -16,7 +16,7 @@ const (
 	maxContainers = 256
 	maxFailures   = 16
 	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
-	// limit: it sends fewer requests about the network of one pod in an hour, because the intervals between them grow.
+	// limit, because the intervals between its requests about the network of one pod grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
 	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events
@@ -133,9 +133,9 @@ type containerEvidence struct {
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the arrival of the latest status that allows this conclusion: the kubelet possibly restarted after
-	// a failed pull. A restarted kubelet does not report the failure until its next attempt. A status from a list also
-	// counts, because the agent can have missed statuses before the list.
+	// statusGapAt is the arrival of the latest status that suggests a restart of the kubelet after a failed pull. A
+	// restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
+	// the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
@@ -279,8 +279,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Three values do not count as a change of the evidence: the latest pod object, the arrival time of the latest
-// waiting reason, and the time of the latest request with a response.
+// pods. The evidence does not count as changed if only these values change: the latest pod object, the arrival time of
+// the latest waiting reason, and the time of the latest request with a response.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

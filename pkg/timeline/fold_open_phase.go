@@ -190,8 +190,9 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// willRestart reports whether the container's latest run ended and the kubelet will start the container again. The
-// kubelet restarts the container after a failure, unless the container never restarts, or if it always restarts.
+// willRestart reports whether the container's latest run ended and the kubelet will start the container again. After a
+// failure, the kubelet restarts the container unless RestartsNever is true. After a success, the kubelet restarts the
+// container only if RestartsAlways is true and the container is not an init container.
 func (f *fold) willRestart(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
@@ -208,7 +209,8 @@ func (f *fold) endedForGood(c *Container) bool {
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
 
 // afterEnd returns the phase of a pod that waits for the end of its other containers, because a container has ended for
-// good. A failed container is the reason why the pod is not ready. No phase describes the runs of a pod that completes.
+// good. A failed container is the reason why the pod is not ready. If the ended container succeeded, afterEnd returns
+// PhaseUnattributed, because no phase describes how a pod runs to completion.
 func afterEnd(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}

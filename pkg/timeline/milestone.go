@@ -32,7 +32,7 @@ const (
 	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image. This failure
 	// comes before the pull attempt.
 	MilestoneInspectFailed
-	MilestonePullRequested    // the kubelet requested the image, which begins the wait in the pull queue
+	MilestonePullRequested    // the kubelet requested the image; the wait in the pull queue begins
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image
 	MilestonePullResolved     // the image's manifest had arrived; unused if an Event contains the pull's duration
 	MilestonePullDownloaded   // the last byte of the image had arrived

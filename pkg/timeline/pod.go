@@ -187,9 +187,8 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits because of its configuration. The kubelet's message about a wrong
-	// configuration says that a value is wrong, or that a value refers to an object that does not exist. See
-	// IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration. In this case, the kubelet's message
+	// proves that a value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`

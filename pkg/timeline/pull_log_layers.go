@@ -43,8 +43,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each layer whether it arrived with another pod. The argument "uid" is the UID of the layers' own
-// pod. If no layer arrived with another pod, the result is nil.
+// sharedBy reports for each layer whether it arrived with another pod. The argument "uid" is the UID of the pod whose
+// pull contains the layers. If no layer arrived with another pod, the result is nil.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
