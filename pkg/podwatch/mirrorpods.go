@@ -45,7 +45,7 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime and the API server use different UIDs for a pod.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of a mirror as an ordinary pod, whose RuntimeUID equals the UID.
+// ownUID returns a copy of a mirror as an ordinary pod: RuntimeUID equals UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod

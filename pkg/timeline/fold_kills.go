@@ -55,8 +55,8 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill returns the part of a run that ended at the given milestone and that can belong to another party. Even if
-// the container itself can be the reason for a kill, another party can have killed the container.
+// undatedKill reports whether another party might have ended the run that ended at the given milestone. Even if the
+// container itself can be the reason for a kill, another party can have killed the container.
 func (f *fold) undatedKill(s Span, end milestoneKey) bool {
 	if end.milestone != MilestoneFinished || s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun {
 		return false

@@ -12,7 +12,7 @@ const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // maximum number of samples after thinning, which leaves room for new samples
+	thinnedLog     = 900 // maximum number of samples after discardSamples, so that there is room for new samples
 )
 
 // Stalled is the total time since boot in which tasks of the node waited for a resource while other tasks could run.

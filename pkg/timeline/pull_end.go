@@ -144,8 +144,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// The method "responded" returns the constraint on the time of the runtime's response, which the kubelet reports in an
-// Event.
+// The method "responded" converts the interval of a kubelet Event to the constraint on the time of the runtime's
+// response.
 func (w window) responded(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxRecentLayers is the maximum number of layers in recentLayers, which is enough for several dozen images. Older
-// layers are not needed, because pulls that share a layer run at the same time.
+// maxRecentLayers is the maximum number of layers in recentLayers. This number is enough for several dozen images.
+// Older layers are not needed, because pulls that share a layer run at the same time.
 const maxRecentLayers = 2048
 
 // recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.

@@ -57,8 +57,8 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
-	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the same form
-	// as Missing. Missing does not contain the milestones in Unreported.
+	// Unreported lists the milestones that lack evidence because the runtime can never report them. The entries have
+	// the same form as in Missing. Missing does not contain the milestones in Unreported.
 	Unreported []string
 	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
 	// Event watch was open. Each entry has the form reason/container.
@@ -87,8 +87,8 @@ type Timeline struct {
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
 // is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number 0 stands for the first
 // start-up of the pod, because the agent times only the first start-up. For a static pod, the ID is the kubelet's UID,
-// a slash and the time in nanoseconds when the kubelet read the manifest. The UID of a static pod's object is not used,
-// because a new object for the same static pod has another UID.
+// a slash and the time in nanoseconds when the kubelet read the manifest. The ID of a static pod does not contain the
+// UID of the pod's object, because a new object for the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
