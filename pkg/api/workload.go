@@ -9,8 +9,8 @@ type WorkloadRecord struct {
 	Owner     OwnerRecord `json:"owner"`
 	// Earlier is the number of earlier start-ups that the summary omits, because it covers at most 200 start-ups.
 	Earlier int `json:"earlier_start_ups,omitempty"`
-	// Verdict contains the durations and the numbers of start-ups that the durations exclude, for people. The wording
-	// can change.
+	// Verdict is a text for people. Verdict contains the durations, and the numbers of start-ups that the durations
+	// exclude. The wording can change.
 	Verdict string          `json:"verdict"`
 	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
@@ -94,9 +94,9 @@ type WorkloadImages struct {
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
 	Unknown int                `json:"unknown"` // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
-	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there
-	// are several of these revisions, both groups contain the same number of start-ups of each revision. If each
-	// revision has start-ups in only one group, Difference is nil.
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If several
+	// revisions have start-ups in both groups, both groups contain the same number of start-ups of each revision. If
+	// each revision has start-ups in only one group, Difference is nil.
 	Difference *WorkloadDifference `json:"difference,omitempty"`
 }
 

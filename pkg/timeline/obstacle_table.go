@@ -17,7 +17,7 @@ const (
 	obstacleMountAPI                        // the API server did not provide the content of a volume
 	// The kubelet has not received the content of a volume, or the content does not exist.
 	obstacleMountSync
-	// The kubelet does not watch the pod's objects yet, for example because the network is not ready.
+	// The kubelet does not watch the pod's ConfigMaps and Secrets yet, for example because the network is not ready.
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories

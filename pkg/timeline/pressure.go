@@ -40,7 +40,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-		// If shares are equal, the earlier resource wins, because it explains more delays.
+		// If two shares are equal, the resource that comes first in this list wins, because it explains more delays.
 	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share

@@ -81,8 +81,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// The method "only" returns the single container of the pod that has the given image. The method returns nil if several
-// containers have the image, because any of them can have pulled it.
+// The method "only" returns the pod's only container with the given image. The method returns nil if several containers
+// have the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {

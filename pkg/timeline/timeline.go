@@ -66,8 +66,8 @@ type Timeline struct {
 	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. After 25
 	// Events about a pod, the kubelet's client drops Events by design; these Events do not make a timeline incomplete.
 	Incomplete bool
-	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
-	// contains the earliest 32 Events, in order.
+	// EventMessage holds the kubelet's Events of the start-up that an Event watch delivered: the earliest 32 Events, in
+	// order.
 	EventMessage []EventMessage
 
 	Revision    string // see Pod.Revision
@@ -191,8 +191,8 @@ type Pull struct {
 	// can skip attempts.
 	Unconfirmed bool
 
-	// Credentials is the part of Pull that a credential plugin of the kubelet might have used. Credentials is zero if
-	// the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
+	// Credentials is the part of the duration Pull that a credential plugin of the kubelet might have used. Credentials
+	// is zero if the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
 	Credentials time.Duration
 
 	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted

@@ -17,7 +17,7 @@ const leastNamed = 50 * time.Millisecond
 // severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part is the sum of all phases of a start-up in which a party did the same work.
+// part is the sum of all phases in which one party did the same work during a start-up.
 type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
@@ -193,8 +193,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 // partLength returns the length of a part as text. The arguments "bound" and "total" are the error bounds of the part
 // and of the total. If the part's error bound is greater than half of its length, the length is uncertain, so the text
-// contains the error bound. The verdict contains the total's error bound, so the text contains only error bounds that
-// are visibly greater than the total's error bound.
+// contains the error bound. The verdict already contains the total's error bound, so the text omits a part's error
+// bound that is not visibly greater.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)

@@ -51,8 +51,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor finds the container with the given name among the containers on which the kubelet works before the
-// container c. If no such container exists, predecessor returns nil.
+// predecessor returns the container with the given name if the kubelet works on it before the container c. Otherwise,
+// predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
