@@ -80,7 +80,7 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// permanent reports whether the refusal is permanent, so that a retry cannot succeed.
+// The method "permanent" reports whether the refusal is permanent. A retry after a permanent refusal cannot succeed.
 func (r *Refusal) permanent() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }

@@ -65,7 +65,8 @@ func (s *storeSet) absentStores() (names, costs []string) {
 	return names, costs
 }
 
-// limits describes what the runtime cannot report. If the runtime can report everything, the text is empty.
+// The method "limits" describes what the runtime cannot report. If the runtime can report everything, the text is
+// empty.
 func (s *storeSet) limits() string {
 	_, costs := s.absentStores()
 	if s.containers.on() {

@@ -26,7 +26,7 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// disable disables the feature. The first call logs a warning.
+// The method "disable" disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {

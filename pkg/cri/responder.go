@@ -32,7 +32,8 @@ type responder struct {
 // CPU time than queries in sequence, because the agent sleeps and wakes up less often.
 const maxParallel = 4
 
-// together runs queries in parallel. If a query fails, together cancels the other queries and returns the first error.
+// The function "together" runs queries in parallel. If a query fails, the function cancels the other queries and
+// returns the first error.
 func together(ctx context.Context, queries ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)

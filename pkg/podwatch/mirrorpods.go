@@ -92,7 +92,7 @@ func (s *store) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes the mirror's entry from the field mirrors, if the mirror holds the runtime's UID.
+// releaseUID removes a mirror from the field "mirrors" if the mirror holds the runtime's UID.
 func (s *store) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrors[pod.RuntimeUID] == uid {
 		delete(s.mirrors, pod.RuntimeUID)

@@ -159,14 +159,14 @@ type containerEvidence struct {
 	runs                            int      // the highest number of runs that a status reports
 }
 
-// refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the
-// kubelet could not create the container.
+// The type "refusals" holds the first occurrence, the latest occurrence and the count of one Event. The Event reports a
+// failure to create the container or to check its image.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// exit holds the exit code of one run of a container.
+// The type "exit" holds the exit code of one run of a container.
 type exit struct {
 	attempt, code int
 	outOfMemory   bool // the kernel killed the container for lack of memory

@@ -209,8 +209,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// narrow narrows the bounds of one sequence and reports whether any bound changed. If milestones contradict the order,
-// narrow does not change these milestones and returns conflicts.
+// The method "narrow" narrows the bounds of one sequence and reports whether any bound changed. If milestones
+// contradict the order, the method does not change these milestones and returns conflicts.
 func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {

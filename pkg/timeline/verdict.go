@@ -65,7 +65,7 @@ func (t Timeline) mergedParts() []part {
 	return parts
 }
 
-// keyOf returns the key of the part that a span counts for. A verdict adds up all spans that have the same key.
+// keyOf returns the key of the part to which a span belongs. A verdict adds up all spans that have the same key.
 func (t Timeline) keyOf(s Span) string {
 	if !s.Phase.IsGroup() || s.Phase == PhaseImagePull {
 		return t.keyOfPhase(s.Phase, s)
