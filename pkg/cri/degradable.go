@@ -42,8 +42,8 @@ func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing disables the store and returns nil if err says that the store is missing, and returns err for every
-// other error.
+// If err says that the store is missing, unlessMissing disables the store and returns nil. For every other error,
+// unlessMissing returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

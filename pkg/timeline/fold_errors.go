@@ -126,8 +126,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case s.Phase == PhasePostStartHook && end.milestone != MilestonePostStarted:
 		return f.undatedAfterHook(s)
 	case s.Phase == PhaseKubeletSync && end.milestone == MilestonePullRequested && s.Duration() > statusPatience:
-		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before, and
-		// its Event about the first request can be lost.
+		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before the
+		// restart, and the Event about that request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),

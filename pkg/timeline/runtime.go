@@ -58,8 +58,8 @@ type ContainerRun struct {
 type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
-	// FirstPulledAt and PulledAt are the ends of the first and the latest pull of this reference (containerd:
-	// created_at and updated_at in the image store). FirstPulledAt and PulledAt are zero if the runtime does not report
+	// FirstPulledAt is the end of the first pull of this reference (containerd: created_at in the image store).
+	// PulledAt is the end of the latest pull (containerd: updated_at). Both are zero if the runtime does not report
 	// these times.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`

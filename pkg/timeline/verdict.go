@@ -191,10 +191,10 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// partLength returns the length of a part as text. The arguments "bound" and "total" are the error bounds of the part
-// and of the total. If the part's error bound is greater than half of its length, the length is uncertain, so the text
-// contains the error bound. The verdict already contains the total's error bound, so the text omits a part's error
-// bound that is not visibly greater.
+// partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
+// "total" is the total's error bound. If the part's error bound is greater than half of its length, the length is
+// uncertain, so the text contains the error bound. The verdict already contains the total's error bound, so the text
+// omits a part's error bound that is not visibly greater.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
