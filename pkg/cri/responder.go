@@ -129,7 +129,7 @@ func (a *responder) list(ctx context.Context, request timeline.RuntimeRequest) (
 	return found, err
 }
 
-// The method "stamp" adds the sandboxes and containers to a response, with the timestamps of each.
+// The method "stamp" adds the sandboxes and containers, with their timestamps, to a response.
 func (a *responder) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
 	if len(listed.sandboxes) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 // for each cause of its start-ups.
 const MaxWorkloads = 50
 
-// freeAfter is the time after which an idle workload loses its series, if another workload needs them.
+// freeAfter is the time after which an idle workload loses its series, if another workload needs the series.
 const freeAfter = time.Hour
 
 // otherWorkloads is the label value of all workloads without their own series.

@@ -54,7 +54,7 @@ func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode reports whether the runtime, containerd's stores or the kubelet's pod status has a timestamp of the
+// datedOnNode reports whether the runtime, containerd's stores or the kubelet's pod status has a timestamp for the
 // milestone.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)

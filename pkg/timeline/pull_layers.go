@@ -195,9 +195,9 @@ func (p Pull) ownBytes() bool {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns when the runtime began to unpack the pull's layers, when it ended, and how long it unpacked. The
-// runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other layers can still
-// arrive during the unpacking. The results are zero if the runtime does not report layers.
+// Unpacking returns when the runtime began to unpack the pull's layers, when the unpacking ended, and how long the
+// runtime unpacked. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other
+// layers can still arrive during the unpacking. The results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {

@@ -213,8 +213,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
-// A layer that is assigned to one pod counts as shared in the pulls of all other pods.
+// Settle records a final timeline. Settle also records that the layers of the timeline's pulls belong to the timeline's
+// pod. A layer that belongs to one pod counts as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {

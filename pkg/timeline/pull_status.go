@@ -50,7 +50,7 @@ func (p *Pod) failedEarlier(c Container) bool {
 }
 
 // statusFailures returns the failed pulls that the statuses report, except the first. The kubelet's client can have
-// dropped the Events about failed pulls, because it limits the Events of each pod.
+// dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
 // When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
 // attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
