@@ -26,7 +26,7 @@ type blobBytes struct {
 }
 
 // The type "received" counts the bytes of one image that arrived between the agent's queries. The method "next" returns
-// a new received, and does not change the old one.
+// a new value of this type, and does not change the old value.
 type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes

@@ -149,7 +149,7 @@ type containerEvidence struct {
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
 	refusal      uint64   // textHash of the error in an Event about a refusal; zero if there was none
-	// refusalsDiffer is true if the Events about refusals report several errors.
+	// refusalsDiffer is true if the Events about refusals report different errors.
 	refusalsDiffer bool
 	// misconfiguredAt is the latest time of an error that proves a wrong configuration of the container. otherRefusalAt
 	// is the latest time of any other error with which the kubelet refused the container. Zero means that there was no

@@ -49,8 +49,8 @@ func (p *Pod) failedEarlier(c Container) bool {
 	return false
 }
 
-// statusFailures returns the failed pulls that the statuses report, except the first. The kubelet's client can have
-// dropped the Events about failed pulls, because the client limits the Events about each pod.
+// statusFailures returns the failed pulls that the statuses report, except the first failed pull. The kubelet's client
+// can have dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
 // When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
 // attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
