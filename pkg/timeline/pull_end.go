@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// responseSlack is the maximum time from an image's timestamp to the runtime's response. Before the response,
+// responseSlack is the usual maximum time from an image's timestamp to the runtime's response. Before the response,
 // containerd stores the image under its other names, with one database write for each name, and reads the image's size
 // (internal/cri/server/images, PullImage).
 const responseSlack = instant(250 * time.Millisecond)
@@ -126,8 +126,9 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The image's timestamps limit the end more precisely than the kubelet's next Event or status.
-			c.bias = biasEarliest
+			// The pull probably ended soon after the image's timestamp. But a busy disk can have slowed the last write, so
+			// only the kubelet's next step limits the end.
+			c.bias, c.latest = biasEarliest, maxInstant
 		}
 		constraints = append(constraints, c)
 	}

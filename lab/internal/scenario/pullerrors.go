@@ -81,7 +81,7 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 		worst += resolved.Sub(near.before)
 	}
 	if !near.after.IsZero() {
-		worst += near.after.Sub(a.Call.EndAt)
+		worst += near.after.Sub(a.Call.EndAt) + slowResponse(a)
 	}
 	if !s.runtime { // without the runtime, the times of the steps before and after the pull are from the pod's status
 		worst += 2 * stampUnit
@@ -102,13 +102,22 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 	return s.largestError(a, near)
 }
 
+// slowResponse returns the time from the first record of the image until the runtime's response, or zero for a usual
+// time. A slow disk delays the runtime's further records. The agent sees only the first record and the next step.
+func slowResponse(a bench.Attempt) time.Duration {
+	if slow := a.Call.EndAt.Sub(a.Call.StoredAt); !a.Call.StoredAt.IsZero() && slow > responseLate {
+		return slow
+	}
+	return 0
+}
+
 // lateResponse returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
 // shows whether the runtime responded late or the kubelet received the response late.
 func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
-		return late
+		return late + slowResponse(a)
 	}
-	return 0
+	return slowResponse(a)
 }
 
 // leastBackoff is a divisor: an agent without Events must report at least the true waits between attempts, divided by
