@@ -47,8 +47,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Groups of workloads with failing image pulls (podlapse_image_pulls_failing). Unlike in other metrics, "+
 				"each pod without an owner is a workload of its own. The same hash function on all nodes assigns each "+
 				"workload to one of 64 groups. A group has a series with the value 1 if an image pull of one of "+
-				"its workloads is failing. If the series of a cluster have N different groups, at least N workloads "+
-				"are affected."+
+				"its workloads is failing. If the label \"group\" has N different values in a cluster, at least N "+
+				"workloads are affected."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -47,7 +47,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		available: desc("podlapse_node_available", "Whether this node is available: 1 if the node is available, 0 "+
 			"if not. An available node is ready, not cordoned, and at least as old as --node-warm-up."),
 		aspect: desc("podlapse_node_availability", "Whether this node meets each requirement for its availability: "+
-			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's condition Ready is true. "+
+			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's Ready condition is true. "+
 			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
 			"old as --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node is not available. "+

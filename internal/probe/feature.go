@@ -58,7 +58,7 @@ func (s *settings) table() flags.Table {
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
 			Help: "IP address of the node. The agent replaces $(NODE_ADDRESS) in the probes file with this " +
-				"address. In a pod, set the environment variable NODE_ADDRESS from the pod's field status.hostIP " +
+				"address. In a pod, set the environment variable NODE_ADDRESS from the pod field status.hostIP " +
 				"instead of this flag", Set: s.setAddress,
 		},
 		{

@@ -157,8 +157,8 @@ func partsText(d api.WorkloadDifference, images string) string {
 
 func signed(s api.Seconds) string { return fmt.Sprintf("%+.1f s", s.Duration().Seconds()) }
 
-// phaseWords returns the words for the time of a phase in many start-ups. The words do not name a container or a
-// registry.
+// phaseWords describes what a pod does in a phase, for example "mounting volumes". The description must fit many
+// start-ups, so it does not name a container or a registry.
 func phaseWords(phase timeline.Phase) string {
 	switch phase {
 	case timeline.PhaseSchedulingGate:

@@ -48,7 +48,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
 		// The room for rows excludes two blank lines, two headings, and two lines with the number of omitted rows. An
-		// empty table has up to two lines of text, but no heading and no line about omitted rows.
+		// empty table is replaced by one or two lines of text, without a heading and a line about omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]

@@ -53,7 +53,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted " +
-				"once. Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
+				"once. Excludes the bytes of pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
