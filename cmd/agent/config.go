@@ -85,7 +85,7 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "kubeconfig", Variable: "KUBECONFIG", Value: "FILE",
-			Help: "kubeconfig file for the API server. The default is the ServiceAccount of the agent's pod",
+			Help: "kubeconfig file for the API server. Without this flag, the agent uses the ServiceAccount of its pod",
 			Set:  flags.Text(&c.kubeconfig),
 		},
 		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
@@ -102,14 +102,15 @@ func (c *config) table() flags.Table {
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
 			Help: "kubelet Events that the agent watches. \"auto\": only Events about pods whose timelines lack " +
-				"evidence, for example about an image pull. \"cluster\": all kubelet Events of the cluster, through " +
-				"one watch. The watch is open while a timeline lacks evidence, and for one minute afterwards. With " +
-				"--life-traces, the watch is always open. Use \"cluster\" only in small clusters. \"off\": no Events",
+				"evidence, for example the time of an image pull. \"cluster\": all kubelet Events of the cluster, " +
+				"through one watch. This watch is open while a timeline lacks evidence, and for one minute " +
+				"afterwards. With --life-traces, this watch is always open. Use \"cluster\" only in small clusters. " +
+				"\"off\": no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
 			Name: "listen-address", Variable: "LISTEN_ADDRESS", Value: "[HOST]:PORT", Default: ":9717",
-			Help: "listen address for metrics, health checks and the API", Set: c.setListenAddress,
+			Help: "address on which the agent serves metrics, health checks and its API", Set: c.setListenAddress,
 		},
 	}, c.webTable(), c.reportTable(), c.keepTable(), c.nodeTable(), c.featureTable())
 }
@@ -120,28 +121,29 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metrics of single pods, with the labels \"namespace\" and \"pod\", for at most 250 pods of the "+
-				"node"),
+			"export metrics of single pods, with the labels \"namespace\" and \"pod\". At most 250 pods of the "+
+				"node have these metrics"),
 		{
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
-			Help: "maximum number of workloads, such as Deployments, for which the agent exports metrics with the " +
-				"labels \"namespace\" and \"workload\", 0 to 50. Start-ups of further workloads count for the " +
-				"workload \"other\". Each workload adds at most 20 series", Set: c.setWorkloads,
+			Help: "maximum number of workloads, such as Deployments, that have their own metrics, 0 to 50. These " +
+				"metrics have the labels \"namespace\" and \"workload\". Start-ups of all other workloads count " +
+				"towards the workload \"other\". Each workload adds at most 20 series. 0: no metrics for workloads",
+			Set: c.setWorkloads,
 		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for the start-ups of deleted pods, which the API still serves, and for the hourly " +
-				"sums that \"kubectl podlapse report\" reads, 0 to 64MiB. One start-up takes about 2 KiB. The agent " +
-				"keeps at most the latest 1000 deleted pods. The hourly sums take at most a quarter of the memory. " +
-				"0: the agent keeps neither deleted pods nor hourly sums", Set: c.setHistoryLimit,
+			Help: "maximum memory for the history and for the hourly sums, 0 to 64MiB. The history contains the " +
+				"start-ups of the latest deleted pods, at most 1000. The agent's API serves the history. One " +
+				"start-up takes about 2 KiB. \"kubectl podlapse report\" reads the hourly sums, which take at most a " +
+				"quarter of the memory. 0: the agent keeps neither a history nor hourly sums", Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+
 				"longer exists. For each terminating pod, the agent queries the runtime once per second"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
 			"send one OTLP trace for each rollout instead of one trace for each pod. The trace of a rollout "+
-				"contains the start-ups of all pods of one version of an owner, for example of one version of a "+
-				"Deployment"),
+				"contains the start-ups of all pods with the same owner and the same revision, for example of all "+
+				"pods of one revision of a Deployment"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
 			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+
 				"Events. The Events require --events=cluster"),
@@ -191,8 +193,8 @@ func (c *config) partialSwitch() flags.Flag {
 	choices := recordChoices()
 	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])
 	s := flags.Switch("records-partial", "RECORDS_PARTIAL", &c.partial,
-		"also write the record of a start-up in progress when the start-up changes, at most once per second for each "+
-			"pod; "+needed)
+		"also write records while a start-up is in progress. The agent writes a record when the start-up changes, at "+
+			"most once per second for each pod; "+needed)
 	set := s.Set
 	s.Set = func(value string) error {
 		err := set(value)

@@ -17,16 +17,16 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit. If this file or a file named in this file changes, the agent reads the " +
-				"changed file again",
+				"prometheus/exporter-toolkit. The agent reads this file, and the files that this file names, again " +
+				"after each change",
 			Set: c.setWebConfigFile,
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
 			Help: "access control for clients. \"local\": loopback clients (kubectl port-forward, kubectl podlapse) " +
 				"read everything, and other clients read only metrics and health checks. \"none\": every client " +
-				"reads everything. \"kubernetes\": each client sends a bearer token. The API server must accept the " +
-				"token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
+				"reads everything. \"kubernetes\": each client must send a bearer token. The API server must accept " +
+				"the token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
 				"/podlapse/PATH (SubjectAccessReview). \"auto\": the same as \"none\" if --web-config-file requires " +
 				"passwords or client certificates, otherwise the same as \"local\"",
 			Set: c.setWebAuth,

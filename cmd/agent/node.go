@@ -40,7 +40,7 @@ func (c *config) nodeTable() flags.Table {
 				"add-ons. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
-			Help: "minimum age at which a node counts as available, 0s to 24h", Set: c.setWarmUp,
+			Help: "minimum age of an available node, 0s to 24h. A younger node counts as unavailable", Set: c.setWarmUp,
 		},
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
@@ -51,12 +51,12 @@ func (c *config) nodeTable() flags.Table {
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
-			"for each phase, report the share of the time in which tasks on the node waited for CPU, I/O or memory. "+
+			"report pressure: the share of each phase in which tasks on the node waited for CPU, I/O or memory. "+
 				"While pods start, the agent reads /proc/pressure"),
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
-				"ready. Until this pod is ready, the agent lists its Node object once per second, and after 3 minutes "+
-				"every 10s. Requires a ServiceAccount that can list and watch nodes"),
+				"ready. Until this pod is ready, the agent lists the Node object once per second for 3 minutes, and "+
+				"then every 10s. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
 			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +

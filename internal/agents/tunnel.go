@@ -58,25 +58,25 @@ func (t *tunnel) next() error {
 			return io.EOF
 		}
 		if err != nil {
-			return fmt.Errorf("read forwarded port: %w", err)
+			return fmt.Errorf("read from the forwarded port: %w", err)
 		}
 		if kind != websocket.MessageBinary {
-			return errors.New("read forwarded port: received a text message instead of a binary message")
+			return errors.New("read from the forwarded port: received a text message instead of a binary message")
 		}
 		var channel [1]byte
 		if _, err := io.ReadFull(message, channel[:]); errors.Is(err, io.EOF) {
 			continue // an empty message
 		} else if err != nil {
-			return fmt.Errorf("read forwarded port: %w", err)
+			return fmt.Errorf("read from the forwarded port: %w", err)
 		}
 		if channel[0] > errorChannel {
-			return fmt.Errorf("read forwarded port: unknown channel %d", channel[0])
+			return fmt.Errorf("read from the forwarded port: unknown channel %d", channel[0])
 		}
 		if begun := &t.begun[channel[0]]; !*begun {
 			*begun = true
 			var port [2]byte
 			if _, err := io.ReadFull(message, port[:]); err != nil {
-				return fmt.Errorf("read forwarded port: %w", err)
+				return fmt.Errorf("read from the forwarded port: %w", err)
 			}
 		}
 		if channel[0] == dataChannel {

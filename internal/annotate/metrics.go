@@ -18,8 +18,8 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
-		Help: "Requests to annotate a pod, by result. After result=\"conflict\" or result=\"failed\", the agent " +
-			"retries the request after at most one minute. After result=\"refused\", the agent retries the request " +
+		Help: "Requests to annotate a pod, by result. If the result is \"conflict\" or \"failed\", the agent " +
+			"retries the request within one minute. If the result is \"refused\", the agent retries the request " +
 			"after five minutes. Only with --annotate.",
 	}, []string{"result"})}
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {

@@ -128,8 +128,7 @@ func (a agentQuery) noteFallback() {
 		return
 	}
 	if reason := a.cluster.Fallback(); reason != "" {
-		a.note(fmt.Errorf("the command reached agents over port-forwards, because of a problem with the API server's "+
-			"proxy: the proxy %s", reason))
+		a.note(fmt.Errorf("the command queried agents over port-forwards, because the API server's proxy %s", reason))
 	}
 }
 

@@ -103,8 +103,7 @@ func TestFallbackIsReported(t *testing.T) {
 		t,
 		ExitOK,
 		"worker-2",
-		"the command reached agents over port-forwards, because of a problem with the API server's proxy: "+
-			"the proxy did not respond within 1s",
+		"the command queried agents over port-forwards, because the API server's proxy did not respond within 1s",
 	)
 	if strings.Count(got.stderr, "port-forward") != 1 {
 		t.Errorf("stderr:\n%s", got.stderr)

@@ -43,7 +43,7 @@ func (o *output) table(formats ...string) flags.Table {
 		{
 			Name: "o", Alias: "output", Value: strings.Join(formats, "|"), Default: outputTable,
 			Help: "output format. \"table\": text. \"wide\": a table with more columns. \"json\" and \"yaml\": the " +
-				"data of the API. \"name\": only TYPE/NAME",
+				"data of the agent's API. \"name\": only TYPE/NAME",
 			Set: flags.Choice(&o.format, formats...),
 		},
 		{

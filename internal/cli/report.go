@@ -42,8 +42,8 @@ func (c *reportConfig) table() flags.Table {
 		{
 			Name: "since", Value: "DURATION", Default: "24h",
 			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h, or at " +
-				"most 7d with --prometheus. The beginning of this period is rounded down to a full hour. With " +
-				"--prometheus, DURATION is rounded up to whole hours instead. Units: s, m, h, d",
+				"most 7d with --prometheus. The command rounds the beginning of this period down to a full hour. " +
+				"With --prometheus, the command rounds DURATION up to whole hours instead. Units: s, m, h, d",
 			Set: flags.Duration(&c.past, maxMetricsTime,
 				"at most 24h, or at most 7d with --prometheus, for example 6h"),
 		},
@@ -73,8 +73,8 @@ func (c *reportConfig) check() error {
 		return errors.New("--prometheus-token-file requires --prometheus: add --prometheus with the URL of a " +
 			"Prometheus server")
 	case c.past > tally.Kept:
-		return errors.New("--since must be at most 24h without --prometheus, because agents keep sums of the past " +
-			"day: set a shorter --since, or add --prometheus with the URL of a Prometheus server")
+		return errors.New("--since must be at most 24h without --prometheus, because agents keep the data for the " +
+			"report for only 24h: set a shorter --since, or add --prometheus with the URL of a Prometheus server")
 	}
 	return c.target.check()
 }

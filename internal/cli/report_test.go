@@ -124,9 +124,9 @@ func TestReportOfImpossibleSums(t *testing.T) {
 	server.Replace(hostile)
 	got := atNoon(t, server, "report", "-o", "json")
 	got.must(t, ExitPartial, "the report lacks 2 agents without a valid response: worker-1, worker-2",
-		`node worker-1: the agent sent impossible sums: image "web" has pulls -9223372036854775807: `+
+		`node worker-1: the agent sent invalid sums: image "web" has pulls -9223372036854775807: `+
 			`must be 0 to 1000000000. Check`)
-	got.must(t, ExitPartial, "", "node worker-2: the agent sent impossible records: pod ")
+	got.must(t, ExitPartial, "", "node worker-2: the agent sent invalid records: pod ")
 	var report, alone report.Report
 	if err := errors.Join(json.Unmarshal([]byte(got.stdout), &report),
 		json.Unmarshal([]byte(want.stdout), &alone)); err != nil {

@@ -80,7 +80,7 @@ func (t *target) clusterTable() flags.Table {
 		flags.Switch("verbose", "", &t.verbose, "print on standard error why the command used port-forwards").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
-			Help: "maximum time to wait for all responses, at most 10m",
+			Help: "time to wait for all responses, at most 10m",
 			Set:  flags.Duration(&t.limit, maxLimit, "at most 10m, for example 30s"),
 		},
 	}
@@ -91,8 +91,8 @@ func (t *target) podTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "namespace", Alias: "n", Value: "NAME", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
-			Help: "namespace of the pods. Without this flag, a list shows the pods of all namespaces. For a " +
-				"resource that is given by name, the default is the namespace of the kubeconfig's context",
+			Help: "namespace of the pods. For a list, the default is all namespaces. For a resource that you name, " +
+				"the default is the namespace of the kubeconfig's context",
 		},
 		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default. "+
 			"--all-namespaces overrides --namespace").As("A"),
@@ -109,7 +109,7 @@ func (t *target) podTable() flags.Table {
 func (t *target) noNamespaces(rows string) flags.Table {
 	return flags.Table{
 		flags.Switch("all-namespaces", "", &t.allNamespaces,
-			"no effect: the rows always include the pods of all namespaces").As("A"),
+			"this flag has no effect, because the rows always include the pods of all namespaces").As("A"),
 		{Name: "namespace", Alias: "n", Hidden: true, Set: func(value string) error {
 			if value != "" {
 				return fmt.Errorf("%s do not belong to a namespace: remove this flag", rows)

@@ -13,13 +13,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// totalsOf returns the totals of an agent's start-ups in a time window. If the agent is too old for totals, or if the
-// user has no permission to get totals, totalsOf adds up the records of the start-ups. If the totals or the records are
-// impossible, totalsOf fails.
+// totalsOf returns the totals of an agent's start-ups in a time window. An old agent does not serve totals, and some
+// users have no permission to get totals. In these two cases, totalsOf requests the records of the start-ups, and adds
+// up the records. If the totals or the records have impossible values, totalsOf fails.
 func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (api.TotalsRecord, error) {
 	totals, err := c.Totals(ctx, window.Since, window.Until)
 	if err == nil {
-		return totals, impossible("sums", report.CheckTotals(totals))
+		return totals, impossible("totals", report.CheckTotals(totals))
 	}
 	if !unknownToAgent(err) && !forbiddenByAgent(err) {
 		return totals, err
@@ -56,7 +56,7 @@ func impossible(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the agent sent impossible %s: %w. Check the version and the log of this agent", what, err)
+	return fmt.Errorf("the agent sent invalid %s: %w. Check the version and the log of this agent", what, err)
 }
 
 // forbiddenByAgent reports whether an agent with --web-auth=kubernetes refused the user's token for a path. The user

@@ -32,9 +32,9 @@ func TestImpossibleTotals(t *testing.T) {
 		})
 		server.Replace(hostile)
 		got := atNoon(t, server, command, "-o", "json")
-		got.must(t, ExitPartial, "", `node worker-1: the agent sent impossible sums: registry "quay.example" has `+
+		got.must(t, ExitPartial, "", `node worker-1: the agent sent invalid totals: registry "quay.example" has `+
 			"sized pulls -5: must be 0 to 1000000000. Check")
-		got.must(t, ExitPartial, "", "node worker-2: the agent sent impossible records: pod ")
+		got.must(t, ExitPartial, "", "node worker-2: the agent sent invalid records: pod ")
 		if got.stdout != want.stdout {
 			t.Errorf("%s:\n%s\nwant the data of worker-3 only:\n%s", command, got.stdout, want.stdout)
 		}

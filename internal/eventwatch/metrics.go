@@ -48,9 +48,10 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
 		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the revision when the pod arrived, or when the previous watch ended. from=\"history\": the oldest Event " +
-			"of the namespace, because the namespace has few Events. from=\"gap\": the next new Event, because the " +
-			"namespace has too many Events. With from=\"gap\", the agent can miss earlier Events.",
+			"the resourceVersion that was current when the pod arrived or when the previous watch ended. " +
+			"from=\"history\": the oldest Event of the namespace, because the namespace has few Events. " +
+			"from=\"gap\": the next new Event, because the namespace has too many Events. With from=\"gap\", the " +
+			"agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
@@ -63,19 +64,19 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that could not start at the requested revision, because the API server no longer " +
-				"had the changes since this revision (status 410).",
+			Help: "Event watches that could not start at the requested resourceVersion, because the API server no " +
+				"longer had the changes since this resourceVersion (status 410).",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests that ended without a result after more than 5 seconds. Each request is for the Events of " +
-				"one pod, and has a result when an Event of the pod arrives, or when an Event watch has read all " +
-				"existing Events. Without a result, the timeline of the pod can lack evidence about image pulls.",
+			Help: "Unserved requests for the Events of one pod. A request is served when an Event of the pod " +
+				"arrives, or when an Event watch has read all existing Events. Requests that ended within 5 seconds " +
+				"do not count. After an unserved request, the timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Times that the agent replaced the Event watch on a namespace with Event watches on single pods. " +
-				"The agent replaces the watch if the agent needs only a few of the many Events in the namespace.",
+			Help: "Event watches on a namespace that the agent replaced with Event watches on single pods. The agent " +
+				"replaces a watch if the agent needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
@@ -83,8 +84,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
-			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch repeated, " +
-				"and Events that the agent does not need.",
+			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch " +
+				"received again, and Events that the agent does not need.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",

@@ -46,9 +46,8 @@ func (s *Server) withRemedy(err error) error {
 	case errors.Is(err, errNotPrometheus):
 		return s.notPrometheus(err)
 	case errors.Is(err, errTooMany), errors.As(err, &large):
-		return fmt.Errorf("query Prometheus at %s: the response is too large: %w\nQuery a Prometheus with fewer "+
-			"clusters",
-			s.address, err)
+		return fmt.Errorf("query Prometheus at %s: the response is too large: %w\nQuery a Prometheus server that "+
+			"has the metrics of fewer clusters", s.address, err)
 	case errors.As(err, &failed):
 		return s.failed(&v1.Error{Type: failed.Type, Msg: cut(failed.Msg)})
 	case errors.As(err, &certificate):
@@ -96,15 +95,16 @@ func (s *Server) failed(err *v1.Error) error {
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
 
-// noAgents returns the error that Prometheus has no metrics of agents in the time of the report.
+// noAgents returns the error that Prometheus has no metrics of agents for the period of the report.
 func (s *Server) noAgents() error {
-	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the time of the report\nCheck that it "+
-		"scrapes the agents: the query count(podlapse_build_info) must return the number of agents", s.address)
+	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the period of the report\nCheck that "+
+		"the server scrapes the agents: the query count(podlapse_build_info) must return the number of agents",
+		s.address)
 }
 
 // noRules returns the error that Prometheus has metrics of agents, but no results of the recording rules.
 func (s *Server) noRules() error {
-	return fmt.Errorf("the Prometheus server at %s has no results of podlapse's recording rules for the time of the "+
-		"report\nCheck that it loads manifests/monitoring/rules.yaml: the query count(podlapse:phase_cause:info) must "+
-		"return a number", s.address)
+	return fmt.Errorf("the Prometheus server at %s has no results of podlapse's recording rules for the period of "+
+		"the report\nCheck that the server loads manifests/monitoring/rules.yaml: the query "+
+		"count(podlapse:phase_cause:info) must return a number", s.address)
 }

@@ -12,7 +12,7 @@ const (
 	hour    = time.Hour
 )
 
-// period is the time of a report: whole hours before an instant.
+// period is the time span that a report covers. The span is a number of whole hours, and ends at an instant.
 type period struct {
 	until time.Time
 	hours int

@@ -42,7 +42,7 @@ func (l *pullLook) look(ctx context.Context) {
 	}
 	now, err := l.hub.config.Pulls(ctx)
 	if err != nil {
-		l.hub.config.Logger.Debug("cannot send pulls to viewers", zap.Error(err)) // the agent is stopping
+		l.hub.config.Logger.Debug("cannot send image pulls to viewers", zap.Error(err)) // the agent is stopping
 		return
 	}
 	records := now.Records()

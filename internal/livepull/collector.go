@@ -22,8 +22,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are downloading content. Includes pulls by clients of the runtime other "+
-				"than the kubelet."+registrylabel.Help,
+			"Image pulls that are downloading content. Includes pulls that other clients of the runtime "+
+				"requested, not only the kubelet's pulls."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
 			"Image pulls that the kubelet has requested and that have not received content yet. These pulls wait in "+
@@ -45,10 +45,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
 			"Groups of workloads with failing image pulls (podlapse_image_pulls_failing). Unlike in other metrics, "+
-				"each pod without an owner is a workload of its own. A hash, which is the same on all nodes, assigns "+
-				"each workload to one of 64 groups. A group has a series with the value 1 if an image pull of one of "+
-				"its workloads is failing. If the series of a cluster have N different groups, at least N workloads "+
-				"are affected."+
+				"each pod without an owner is a workload of its own. The same hash function on all nodes assigns each "+
+				"workload to one of 64 groups. A group has a series with the value 1 if an image pull of one of "+
+				"its workloads is failing. If the label \"group\" has N different values in a cluster, at least N "+
+				"workloads are affected."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -42,9 +42,9 @@ podlapse_image_pulls_unpacking 1
 }
 
 func TestLivePullMetrics(t *testing.T) {
-	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes pulls by clients ` +
-		`of the runtime other than the kubelet. The label "registry" contains the host in the image reference. The ` +
-		`content can come from a mirror of this host.
+	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes pulls that ` +
+		`other clients of the runtime requested, not only the kubelet's pulls. The label "registry" contains ` +
+		`the host in the image reference. The content can come from a mirror of this host.
 # TYPE podlapse_image_pulls_active gauge
 podlapse_image_pulls_active{registry="docker.io"} 0
 podlapse_image_pulls_active{registry="ghcr.io"} 1

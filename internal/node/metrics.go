@@ -47,22 +47,22 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		available: desc("podlapse_node_available", "Whether this node is available: 1 if the node is available, 0 "+
 			"if not. An available node is ready, not cordoned, and at least as old as --node-warm-up."),
 		aspect: desc("podlapse_node_availability", "Whether this node meets each requirement for its availability: "+
-			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's condition Ready is true. "+
+			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's Ready condition is true. "+
 			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
 			"old as --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node is not available. "+
 			"The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
-		pods: desc("podlapse_addon_pods", "This node's pods of an add-on.", addon...),
-		running: desc("podlapse_addon_pods_running", "This node's running pods of an add-on (pod phase Running).",
-			addon...),
-		ready: desc("podlapse_addon_pods_ready", "Running pods of an add-on on this node that are ready.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node whose "+
+		pods: desc("podlapse_addon_pods", "Pods of each add-on on this node.", addon...),
+		running: desc("podlapse_addon_pods_running", "Pods of each add-on on this node that are in the pod "+
+			"phase Running.", addon...),
+		ready: desc("podlapse_addon_pods_ready", "Running and ready pods of each add-on on this node.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready whose "+
 			"containers did not restart in the last minute.", addon...),
-		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
-			"run that ended, and by the reason for its end. Excludes restarts before the agent first saw the "+
-			"pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",
+		restarts: desc("podlapse_addon_restarts_total", "Container restarts of each add-on, by the exit code of "+
+			"the previous run and by the reason why that run ended. Excludes restarts before the agent first saw "+
+			"the pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
 			"available: 1 if all are available, 0 if not."),

@@ -215,7 +215,7 @@ func (s *StartUp) look(ctx context.Context) {
 	if node, askedAt, err := s.requests.node(ctx); err == nil {
 		s.SeeNode(node, askedAt)
 	} else {
-		s.config.Logger.Debug("cannot list the node object", zap.Error(err))
+		s.config.Logger.Debug("cannot list the Node object", zap.Error(err))
 	}
 	s.readBootAgain()
 	if skew, err := s.config.Skew(ctx); err == nil {
@@ -247,7 +247,7 @@ func (s *StartUp) readBootAgain() {
 	if err != nil || s.evidence == nil || !same || boot.At.Equal(s.boot.At) {
 		return
 	}
-	s.config.Logger.Info("the clock was set, so the phases of the node's start-up are unknown",
+	s.config.Logger.Info("the node's clock was set after the boot, so the phases of the node's start-up are unknown",
 		zap.Duration("change", boot.At.Sub(s.boot.At)))
 	s.boot.At = boot.At
 	s.evidence.Observe(boot)
@@ -295,7 +295,7 @@ func (s *StartUp) addEvents(ctx context.Context) {
 	defer cancel()
 	listed, err := s.requests.events(ctx)
 	if err != nil {
-		s.config.Logger.Info("cannot list the kubelet's events about the node", zap.Error(err))
+		s.config.Logger.Info("cannot list the kubelet's Events about the node", zap.Error(err))
 		return
 	}
 	s.observe(listed)

@@ -19,10 +19,10 @@ func (s *StartUp) Metrics() prometheus.Collector {
 		settled: s.settled,
 		total: prometheus.NewDesc("podlapse_node_startup_seconds", "Time from the last boot of the machine until the "+
 			"first workload pod was ready. Absent until a workload pod is ready.", nil, nil),
-		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Time of each phase of the node's start-up. "+
-			"The sum of all phases is podlapse_node_startup_seconds.", []string{"phase"}, nil),
-		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "1 if the agent reconstructed "+
-			"the node's start-up, because the start-up was over before the agent started. 0 if not.", nil, nil),
+		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Duration of each phase of the node's "+
+			"start-up. The durations of all phases add up to podlapse_node_startup_seconds.", []string{"phase"}, nil),
+		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "Whether the node's start-up is "+
+			"reconstructed: 1 if the start-up was over before the agent started, 0 if not.", nil, nil),
 	}
 }
 

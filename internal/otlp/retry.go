@@ -123,7 +123,7 @@ func (a *healthReporter) read(err error) (taken bool, detail string) {
 		return false, err.Error()
 	}
 	if warned && warning != a.warning {
-		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint),
+		a.logger.Warn("the collector accepted the data, but sent a warning", zap.String("endpoint", a.endpoint),
 			zap.String("warning", warning))
 	}
 	a.warning = warning

@@ -71,7 +71,7 @@ func read(from fs.FS) (Page, error) {
 		}
 		kind, ok := contentTypes[path.Ext(name)]
 		if !ok {
-			return Page{}, fmt.Errorf("read the page's files: unknown file type of %s", name)
+			return Page{}, fmt.Errorf("read the page's files: file %s has an unknown type", name)
 		}
 		p.files[path.Base(name)] = File{kind, text}
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)

@@ -10,14 +10,14 @@ import (
 // deleted. The entry exists until the watch also reports the deletion.
 const maxTombstones = 256
 
-// ledger records the version of each pod in the store. The versions allow comparisons of the store with a list.
-// The versions also prevent late watch events from undoing changes from a list.
+// ledger records the version of each pod in the store. The versions allow comparisons of the store with a list. The
+// versions also show which watch events are older than a pod from a list, so that the watch ignores these events.
 type ledger struct {
 	versions   map[string]string // resource versions of the pods in the store, by UID
 	tombstones []string          // UIDs of pods with a tombstone, oldest first
 }
 
-// Older returns true if a version of a pod is older than the known version, or if the pod has a tombstone.
+// Older returns true if the given version of a pod is older than the known version, or if the pod has a tombstone.
 func (l *ledger) Older(uid, version string) bool {
 	return slices.Contains(l.tombstones, uid) || isBefore(version, l.versions[uid])
 }
@@ -35,8 +35,8 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that, according to a comparison, a pod no longer exists. The pod watch ignores late events about
-// a pod with a tombstone, because the method Older returns true for this pod.
+// addTombstone records that a comparison found a pod to be deleted. The pod watch ignores late events about a pod with
+// a tombstone, because the method Older returns true for this pod.
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]

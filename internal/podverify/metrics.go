@@ -5,10 +5,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // The type "verification" counts the results of comparisons.
 type verification struct {
 	complete prometheus.Counter // comparisons that the agent completed
-	failed   prometheus.Counter // comparisons that failed, for example without a list from the API server
+	failed   prometheus.Counter // comparisons that failed, for example because the API server returned no list
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
-	// Counters of repaired differences: pods (missing), deletions (extra) and changes (stale) that the watch did not
-	// report.
+	// Counters of repairs, by what the watch had not reported: a pod (missing), a deletion (extra) or a change (stale).
 	missing, extra, stale prometheus.Counter
 	// verifiedAt is a vector without labels, because a vector exports no series before its value is set.
 	verifiedAt *prometheus.GaugeVec

@@ -42,7 +42,7 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 }
 
 // The function "missing" reports whether a list contains a pod that the store does not contain. The result is also true
-// for a pod that was deleted after the list, so the caller checks a second list.
+// for a pod that was deleted after the API server sent the list, so the caller checks a second list.
 func missing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in
-	// one comparison. A kubelet runs several hundred pods.
+	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in one
+	// comparison. Even a large node has only several hundred pods.
 	verifyPage, verifyPages = 100, 50
 	// verifyPatience is how long a comparison waits for the watch to report the changes in a list. If the watch reports
 	// a change only after this time, the change counts as a difference.
@@ -67,7 +67,7 @@ func (v *Verifier) Run(ctx context.Context, pods *podwatch.Pods) { v.run(ctx, po
 
 func (v *Verifier) run(ctx context.Context, pods watched) {
 	interval := v.config.Interval
-	wait := rand.N(interval) // agents that start at the same time spread their requests
+	wait := rand.N(interval) // spreads the requests of agents that start at the same time
 	for backoff.Sleep(ctx, wait) {
 		v.verify(ctx, pods)
 		wait = interval*9/10 + rand.N(interval/5)
@@ -100,8 +100,8 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 
 // The method "compare" lists the pods and compares the list with the pods in the store. If there are differences, the
 // method "compare" waits for the watch. If differences remain, the method "compare" lists the pods again. The method
-// "compare" then repairs and counts the differences that both lists show. It skips the differences that the watch has
-// reported in the meantime.
+// "compare" then repairs and counts the differences that both lists show. The method "compare" skips the differences
+// that the watch has reported in the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen

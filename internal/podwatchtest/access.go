@@ -117,7 +117,7 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// isWholeReview reports whether a review of access contains exactly the user that TokenReview returned.
+// isWholeReview reports whether a SubjectAccessReview contains exactly the user that TokenReview returned.
 func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {
@@ -127,8 +127,8 @@ func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// The function "discovery" reports whether the ClusterRole system:discovery allows every account to get a path. The
-// ClusterRole system:discovery exists in every cluster.
+// The function "discovery" reports whether the ClusterRole system:discovery allows every account to send GET requests
+// for a path. The ClusterRole system:discovery exists in every cluster.
 func discovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -31,7 +31,8 @@ func (s *Server) BeforeApply(interfere func()) {
 	s.interfere = interfere
 }
 
-// ResponseApplies makes the server respond to each apply with a status and change nothing. Code 0 ends this fault.
+// ResponseApplies makes the server respond to each apply with the given status, without a change of the pod. Code 0
+// ends this fault.
 func (s *Server) ResponseApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,9 +93,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the
-// version in the request differs from the server's pod, apply responds with a conflict. apply removes annotations that
-// the manager no longer sends.
+// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the server's pod has
+// another UID or version than the request, apply responds with a conflict. apply removes annotations that the manager
+// no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, response := s.interfere, s.noApply

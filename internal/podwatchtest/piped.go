@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// StartPiped starts a Server that uses pipes in memory instead of a socket. The server runs until the test ends. A
-// synctest bubble treats a goroutine that waits for a pipe as idle, so the bubble's clock can advance. Clients must
+// StartPiped starts a Server that uses pipes in memory instead of a socket. The server runs until the test ends. In a
+// synctest bubble, a goroutine that waits for a pipe counts as blocked, so the bubble's clock can advance. Clients must
 // use Transport.
 func StartPiped(t testing.TB) *Server {
 	t.Helper()

@@ -82,8 +82,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // The method "list" responds to a list request. If the request has a limit, the method "list" returns one page. The
-// next page starts at an offset into the current objects. Therefore, a later page can contain changes that happened
-// after the first page. On a real API server, all pages show the objects at the time of the first page.
+// next page starts at an offset in the list of the current objects. Therefore, a later page can contain changes that
+// happened after the first page. On a real API server, all pages show the objects at the time of the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -191,8 +191,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 }
 
 // newsAfter returns the changes after a version, and a channel that is closed at the next change. newsAfter also
-// returns the function from the last call of the method Lose. newsAfter sets the version to the latest version. The
-// result "expired" is true if the server no longer has all changes after the given version.
+// returns the function from the last call of the method Lose. newsAfter sets *version to the version of the latest
+// change. The result "expired" is true if the server no longer has all changes after the given version.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
 	s.mu.Lock()

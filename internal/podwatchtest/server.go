@@ -33,7 +33,7 @@ type Server struct {
 	objects     map[string]object // current objects, by resource, namespace and name
 	changed     chan struct{}     // channel that the server closes and replaces at every change
 	broken      chan struct{}     // channel that the server closes and replaces to close all watches
-	finalStatus *metav1.Status    // status that watches send before they close; nil for none
+	finalStatus *metav1.Status    // status at the end of each watch; nil for none
 	watches     int
 	refusal     *metav1.Status
 	hang        bool

@@ -91,8 +91,8 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker requests /v2/ from a registry. The registry protocol has two valid responses: success, and a
-// request to log in.
+// registryAsker requests /v2/ from a registry. The registry protocol has two valid responses: success, and status 401,
+// which asks for credentials.
 func registryAsker(p Probe) asker {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {

@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // true if a pod's image names the target; the list "refused" then applies to its addresses
+	followed    bool   // true if the target comes from a pod's image; the target's address must not be in "refused"
 }
 
 // Pace configures the interval and the timeout of a probe.

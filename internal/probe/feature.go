@@ -23,14 +23,14 @@ const part = "probes"
 
 // settings holds the values of the feature's flags.
 type settings struct {
-	agent   func() feature.Node // can only be called after the agent has parsed its own flags
+	agent   func() feature.Node // must not be called before the agent has parsed its own flags
 	address netip.Addr          // address of the node; the zero address if unset
 	load    func() (Config, error)
 	read    Config // contents of the file at the start of the agent
 }
 
 // Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. The
-// flag --probes-file calls the function "node", so this flag must follow the agent's own flags.
+// flag --probes-file calls the function "node", so the agent must parse its own flags before this flag.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{
@@ -58,7 +58,7 @@ func (s *settings) table() flags.Table {
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
 			Help: "IP address of the node. The agent replaces $(NODE_ADDRESS) in the probes file with this " +
-				"address. In a pod, set the environment variable NODE_ADDRESS from the pod's field status.hostIP " +
+				"address. In a pod, set the environment variable NODE_ADDRESS from the pod field status.hostIP " +
 				"instead of this flag", Set: s.setAddress,
 		},
 		{

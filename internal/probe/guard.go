@@ -29,9 +29,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses the addresses in the list "refused". checkAddress also refuses a loopback address if the
-// configuration does not allow this address. A loopback address belongs to the agent's own pod or, with host
-// networking, to the node.
+// checkAddress refuses the addresses in the list "refused". If the argument "loopback" is false, checkAddress also
+// refuses loopback addresses. A loopback address belongs to the agent's own pod or, with host networking, to the node.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {
@@ -70,8 +69,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer checks each address immediately before it connects. An earlier check is not sufficient, because a
-// name can resolve to different addresses.
+// guardedDialer checks each address immediately before the connection to this address. An earlier check is not
+// sufficient, because a name can resolve to different addresses.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

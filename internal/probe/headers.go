@@ -25,8 +25,7 @@ type Headers map[string]string
 func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	var plain map[string]string
 	if unmarshal(&plain) != nil {
-		return errors.New("headers: each header must be in the form NAME: VALUE, and each name must be unique, for " +
-			"example {Metadata-Flavor: Google}")
+		return errors.New("headers: must map each header name to one value, for example {Metadata-Flavor: Google}")
 	}
 	*h = plain
 	return nil

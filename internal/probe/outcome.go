@@ -72,7 +72,7 @@ type StageOutcome struct {
 // registry (internal/otlp, bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
-	// Forget is called after a probe was removed.
+	// The Runner calls Forget after the removal of a probe.
 	Forget(probe string)
 }
 

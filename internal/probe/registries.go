@@ -10,19 +10,19 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix is the prefix of the names of registry probes. Names in the configuration cannot contain a colon,
-// so the two kinds of names are always different.
+// registryPrefix is the prefix of the names of registry probes. Names in the configuration cannot contain a colon, so
+// no name in the configuration begins with this prefix.
 const registryPrefix = "registry:"
 
 // hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// followRegistries probes the most used registries once per interval, and concurrently. When ctx is done,
 // followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	probed := map[string]*followed{}
-	warned := map[string]bool{} // registries that the agent does not probe; the log has a warning about each
+	warned := map[string]bool{} // refused registries that are already in the log
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))

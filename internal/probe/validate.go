@@ -28,7 +28,7 @@ func (c Config) problems() (problems []error) {
 		problems = append(problems, fmt.Errorf("probes: %d probes exceed the limit of %d", len(c.Probes), maxProbes))
 	}
 	if len(c.Probes) == 0 && c.Registries.Top == 0 {
-		problems = append(problems, errors.New("probes: must not be empty: list at least one probe, set "+
+		problems = append(problems, errors.New("probes: must not be empty: add at least one probe, set "+
 			"registries.top, or unset --probes-file"))
 	}
 	names := map[string]bool{}

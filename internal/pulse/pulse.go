@@ -6,7 +6,7 @@ package pulse
 import "time"
 
 // Until returns the time from now until a multiple of an interval. Until counts the multiples from the start of year 1,
-// by the wall clock. If the next multiple is less than half an interval away, Until uses the multiple after it. So a
+// by the wall clock. If the next multiple is less than half an interval away, Until uses the following multiple. So a
 // timer that fires a little too early does not fire again immediately. The interval must be positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // the wall clock without the monotonic clock

@@ -11,7 +11,7 @@ import (
 // debug a pod, the pod typically has one or two pulls for ephemeral containers.
 const maxEphemeralPulls = 16
 
-// observeEphemeral follows the pulls of a pod's ephemeral containers, during and after its start-up.
+// observeEphemeral follows the pulls of a pod's ephemeral containers, during and after the pod's start-up.
 func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	seen, ok := o.(timeline.PodSeen)
 	if p.ephemeral == nil {

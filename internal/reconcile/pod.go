@@ -20,9 +20,9 @@ const (
 	// pod that is deleted without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
-	// the query without back-off, because a forged Event can hide the image that other pods wait for. Only the
-	// runtime's response refutes a forged Event.
+	// askAboutPulls is the minimum time between two queries whose responses could refute a pull request of the pod. The
+	// agent repeats the query without back-off, because a forged Event can hide the image that other pods wait for.
+	// Only the runtime's response refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -49,8 +49,8 @@ type pod struct {
 	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false
 
 	watching bool // true while an Event watch is requested
-	// requestsEvents is true if the start-up requires the watch. ephemeralRequestsEvents is true if an ephemeral
-	// container requires the watch.
+	// requestsEvents is true if the start-up requires an Event watch. ephemeralRequestsEvents is true if an ephemeral
+	// container requires an Event watch.
 	requestsEvents, ephemeralRequestsEvents bool
 	ephemeralAskedAt                        time.Time
 	askedAt                                 time.Time // time of the last query to the runtime
@@ -289,7 +289,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	if settled.Reconstructed {
 		return
 	}
-	r.config.Logger.Debug("pod settled", zap.String("namespace", settled.Namespace),
+	r.config.Logger.Debug("the pod's start-up is over", zap.String("namespace", settled.Namespace),
 		zap.String("pod", settled.Name), zap.String("state", string(settled.State)))
 	r.config.Report(Report{Kind: Settled, Timeline: settled})
 }

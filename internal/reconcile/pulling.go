@@ -10,9 +10,11 @@ import (
 
 // Pulling holds the node's pods and containers for which the kubelet can pull images.
 type Pulling struct {
-	// pods that the method Starting returns, and pods with ephemeral containers that wait to run
+	// Timelines contains the pods that the method Starting returns, and the pods whose ephemeral containers the
+	// Reconciler follows.
 	Timelines []timeline.Timeline
-	// containers of all pods, except containers in Timelines that wait for their first run
+	// Idle contains the containers that are not running. For a pod that is still starting, Idle contains only
+	// containers that have already completed a run.
 	Idle []timeline.IdleContainer
 }
 

@@ -55,7 +55,7 @@ type Sources interface {
 	// PodStarting announces a pod that has just arrived. After PodStarting, the Reconciler can call WatchEvents for the
 	// announced pod.
 	PodStarting()
-	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
+	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends the stream.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
 	// SampleNode turns the sampling of the node's pressure and runtime on or off. Reconciler calls SampleNode when the
@@ -63,12 +63,13 @@ type Sources interface {
 	SampleNode(wanted bool)
 }
 
-// Follow selects reports in addition to the reports of completed start-ups.
+// Follow selects the optional kinds of reports.
 type Follow struct {
 	Partial      bool // true to report start-ups in progress
 	Terminations bool // true to report terminations of pods whose deletion request the agent sees
 	PostStartup  bool // true to report container runs that end after the start-up
-	// Events adds the kubelet's Events to PostStartup. If Events is true, the agent watches the Events of every pod.
+	// Events adds the kubelet's Events to the PostStartup reports. If Events is true, the agent watches the Events of
+	// every pod.
 	Events bool
 }
 
@@ -107,9 +108,8 @@ const (
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
 	// during the start-up.
 	EphemeralPulled
-	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports
-	// kubelet Events in the order of time. The Reconciler does not report Events up to the time
-	// Restored.EventsUntil.
+	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports kubelet
+	// Events in chronological order. The Reconciler does not report Events up to the time Restored.EventsUntil.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).
@@ -122,7 +122,7 @@ const (
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
-	PostStartup timeline.PostStartup // event after the start-up; only set for the kind PostStartup
+	PostStartup timeline.PostStartup // event after the start-up; set only for the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.

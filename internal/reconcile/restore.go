@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	// A saved start-up has no age limit, because the previous agent did not report it before it stopped.
+	// A saved start-up has no age limit, because the previous agent stopped before it reported the start-up.
 	scope.Since = time.Unix(0, 0)
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}

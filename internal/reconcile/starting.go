@@ -8,7 +8,7 @@ import (
 )
 
 // lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine the starting
-// pods with data that can be from before the end of a start-up.
+// pods with data that can be older than the end of a start-up.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
@@ -38,9 +38,9 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately reports whether a pod is starting, or started at most lingerTime ago. If the kubelet's timestamps prove
-// that a start-up was over earlier, startedLately excludes it, even while the agent still collects its evidence.
-// Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
+// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
+// kubelet's timestamps prove that a start-up was over earlier, startedLately returns false, even while the agent still
+// collects evidence. Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

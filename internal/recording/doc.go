@@ -1,5 +1,5 @@
-// Package recording stores observations as text, so that another machine can compute the same timelines from them.
-// A recording in a bug report can become a test.
+// Package recording stores observations as text, so that another machine can compute the same timelines. A recording in
+// a bug report can become a test.
 //
 // A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line
 // is one observation with its kind. Encode, EncodeHeader, Reader and Replay are pure. A Recorder runs in parallel

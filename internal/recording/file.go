@@ -88,8 +88,8 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line to the buffer. The caller has checked that the line fits. write returns the number of lines
-// that this call wrote to the file.
+// write appends a line to the buffer. The caller has checked that the line fits into the file. write returns the number
+// of lines that this call wrote to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)

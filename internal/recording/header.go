@@ -48,7 +48,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf(`invalid header: must be {"kind":"header","version":%d}, got kind %.40q`,
 			Version, h.Kind)
 	case h.Version < 1:
-		return Header{}, fmt.Errorf("the header has no version: must be 1 to %d", Version)
+		return Header{}, fmt.Errorf(`invalid header: "version" must be 1 to %d`, Version)
 	case h.Version > Version:
 		return Header{}, fmt.Errorf("unknown format version %d: must be 1 to %d: use the podlapse-agent "+
 			"version that made this recording, or a newer version",

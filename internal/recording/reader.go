@@ -32,7 +32,7 @@ func NewReader(in io.Reader) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, buffer)}
 }
 
-// Header returns the header that applies to the latest observation of Next.
+// Header returns the header that applies to the latest observation that Next returned.
 func (r *Reader) Header() Header { return r.header }
 
 // Next returns the next observation, or io.EOF after the last observation. Any error except io.EOF names the line.

@@ -63,7 +63,8 @@ func TestReaderRefuses(t *testing.T) {
 		`{"kind":"header","vers`: "line 1: the input is not a recording: invalid header: unexpected end",
 		gone: `line 1: the input is not a recording: invalid header: must be {"kind":"header","version":2}, ` +
 			`got kind "pod_gone"`,
-		`{"kind":"header"}` + "\n": "line 1: the input is not a recording: the header has no version",
+		`{"kind":"header"}` + "\n": "line 1: the input is not a recording: invalid header: " +
+			`"version" must be 1 to `,
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
 			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +

@@ -30,7 +30,7 @@ const combinedPrefix = "(combined from similar events): "
 // output, or a command that the kubelet ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
-// Message returns the message of an Event without credentials and without container output.
+// Message removes credentials and container output from the message of an Event.
 func Message(reason, message string) string {
 	if !slices.Contains(quoting, reason) {
 		return Text(message)
@@ -91,7 +91,7 @@ var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "
 // rarely contains one of keyParts.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
-	keyed  bool     // every matching text also contains one of keyParts
+	keyed  bool     // true if every matching text also contains one of keyParts
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},
@@ -111,8 +111,8 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 	return func(text string) string { return pattern.ReplaceAllString(text, by) }
 }
 
-// Text returns a text without credentials: user and query of URLs, values of secret keys, and tokens. Text keeps
-// the words around the credentials. If a text is longer than maxText, Text removes its middle.
+// Text removes credentials from a text: the user and the query of URLs, the values of secret keys, and tokens. Text
+// keeps the words around the credentials. If a text is longer than maxText, Text removes its middle.
 func Text(text string) string {
 	text = shorten(text)
 	// Regular expressions that ignore case also match the long s (U+017F) as an s.
@@ -145,8 +145,8 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. Standards forbid an unescaped @, / or ? in a password, but
-// people write these characters. Therefore, withoutUser uses the last @ of the address as the end of the user.
+// withoutUser removes the user and the query from an address. Standards forbid an unescaped @, / or ? in a password,
+// but people write these characters. Therefore, withoutUser uses the last @ of the address as the end of the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]

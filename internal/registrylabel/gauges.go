@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pull is a pull in progress: the namespace of the pod, and the registry.
+// Pull contains two facts about a pull in progress: the pod's namespace and the registry.
 type Pull struct{ Namespace, Registry string }
 
 // OfMoment assigns labels for the pulls at one moment. OfMoment first gives labels to the most frequent registry of

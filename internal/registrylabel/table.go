@@ -12,7 +12,7 @@ type table struct {
 }
 
 type count struct {
-	pulls, tooMany int // counted pulls; how many of these pulls can belong to other registries
+	pulls, tooMany int // tooMany: how many of the counted pulls can belong to other registries
 	most           int // the count after the latest pull with full = true; halving does not reduce this value
 	own            bool
 	namespace      string // namespace of the pod that caused the label; empty for a confirmed registry
@@ -52,7 +52,7 @@ func (t *table) count(registry string, full bool) *count {
 	return c
 }
 
-// ownLabels returns the number of registries with their own label, and the registry among them with the fewest pulls.
+// ownLabels returns the number of registries with their own label, and the least used of these registries.
 func (t *table) ownLabels() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {

@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// bar draws the span between two times. The bars of adjacent spans touch, because the end and the start have the
-// same rounded position.
+// bar draws the span between two times. The bars of adjacent spans touch, because the end of one span and the start of
+// the next span have the same rounded position.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {

@@ -128,9 +128,10 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText returns the end of a sentence: the phases that explain a difference. If the data proves no phase, the text
-// contains the phases whose means differ most, and states that they are not proven. The argument "images" is a text
-// that partsText inserts after the first phase that depends on the size of the images.
+// partsText returns the end of a sentence: the phases that explain a difference. If the data does not prove the
+// difference of any phase, the text contains the phases whose means differ most, and states that these differences are
+// not proven. The argument "images" is a text that partsText inserts after the first phase that depends on the size of
+// the images.
 func partsText(d api.WorkloadDifference, images string) string {
 	parts, begin, end := d.Parts, ": ", ""
 	if len(parts) == 0 {
@@ -156,7 +157,8 @@ func partsText(d api.WorkloadDifference, images string) string {
 
 func signed(s api.Seconds) string { return fmt.Sprintf("%+.1f s", s.Duration().Seconds()) }
 
-// phaseWords returns the words for the time of a phase in many start-ups. The words name no container and no registry.
+// phaseWords describes what a pod does in a phase, for example "mounting volumes". The description must fit many
+// start-ups, so it does not name a container or a registry.
 func phaseWords(phase timeline.Phase) string {
 	switch phase {
 	case timeline.PhaseSchedulingGate:

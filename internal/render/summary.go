@@ -39,8 +39,8 @@ func OpenPhase(record api.Record) (open api.PhaseRecord, found bool) {
 }
 
 // WhereText returns the container in which a start-up waits, the progress of the container's pull, and the reason why
-// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The arguments "progress"
-// and "reason" must be clean.
+// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The caller must clean the
+// arguments "progress" and "reason" (terminal.Clean).
 func WhereText(container string, attempt int, progress, reason string) string {
 	parts := []string{progress, reason}
 	if container != "" {
@@ -49,8 +49,8 @@ func WhereText(container string, attempt int, progress, reason string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
-// ReasonText returns the reason why a pod waits. During a back-off after a failed pull, ReasonText adds why the latest
-// pull failed, and the registry. The result contains no control characters.
+// ReasonText returns the reason why a pod waits. During a back-off after a failed pull, ReasonText adds the registry
+// and the reason why the latest pull failed. The result contains no control characters.
 func ReasonText(record api.Record) string {
 	reason := terminal.Clean(record.Reason)
 	open, ok := OpenPhase(record)

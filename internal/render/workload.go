@@ -10,8 +10,8 @@ import (
 )
 
 // Workload draws the summary of a workload's start-ups: their number and durations, the mean by cause as one stacked
-// bar, and the differences between groups of start-ups. The argument "name" must be clean. The summary can come from
-// untrusted records.
+// bar, and the differences between groups of start-ups. The caller must clean the argument "name" (terminal.Clean). The
+// summary can come from untrusted records.
 func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	var out strings.Builder
 	paragraph := func(style terminal.Style, text string) {

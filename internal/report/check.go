@@ -15,11 +15,11 @@ const (
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
-// rounding is the maximum excess of the causes over the total duration of their start-ups.
+// rounding is the tolerance for rounded durations: the parts of a total can be longer than the total by this time.
 const rounding = api.Seconds(time.Second)
 
 // Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent
-// would falsify the comparisons of all nodes.
+// would distort the comparisons of all nodes.
 func Check(sums api.ReportRecord) error {
 	var c checker
 	if sums.Totals != nil {

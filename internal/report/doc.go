@@ -8,6 +8,6 @@
 // If Prometheus has already compared the nodes, registries and workloads (package fleetmetrics), FromMetrics returns
 // the same kind of report.
 //
-// The package is pure. Its types are not safe for concurrent use. The names in a Report come from agents or from
-// Prometheus, so the caller must clean them before it prints them.
+// The package is pure. The types of the package are not safe for concurrent use. The names in a Report come from agents
+// or from Prometheus, so the caller must clean the names before it prints them.
 package report

@@ -32,7 +32,7 @@ type sum struct {
 	startUps, failures, inProgress int // the number startUps excludes start-ups in progress
 	seconds                        float64
 	causes                         map[timeline.Cause]float64
-	other                          bool // the start-ups belong to several workloads
+	other                          bool // true if the start-ups belong to several workloads
 	// finished contains the seconds of the successful start-ups by cause. Unsuccessful start-ups lack later phases, and
 	// would make the expected time too short.
 	finished map[timeline.Cause]float64
@@ -61,7 +61,7 @@ func (s *sum) add(item api.ReportItem) {
 // imageSum contains the totals of the pulls of one image.
 type imageSum struct {
 	api.PullTotals
-	other bool // the pulls belong to several images
+	other bool // true if the pulls belong to several images
 }
 
 // NewFleet returns an empty fleet for a report about the time between since and until. The sums of agents cover whole

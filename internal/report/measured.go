@@ -18,17 +18,17 @@ type Measured struct {
 	// agent exports metrics about workloads, WorkloadHours is 0.
 	WorkloadHours int
 	NodeCount     int // number of nodes with an agent
-	// StartUps is the number of start-ups that ended with any result. Failures is the number of start-ups among them
-	// that did not succeed.
+	// StartUps is the number of start-ups that ended with any result. Failures is the number of these start-ups that
+	// did not succeed.
 	StartUps, Failures float64
 	InProgress         float64
 	// OtherStartUps is the number of successful start-ups that the agents counted without their workloads, because of
 	// the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of the metrics about workloads; 0 if the agents do not export them now
-	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if the
-	// other nodes of at least one node have enough start-ups for a comparison. ComparedWorkloads is true if the other
-	// workloads of at least one workload have enough start-ups.
+	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if
+	// Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if Prometheus could
+	// compare at least one workload with the other workloads.
 	Compared, ComparedWorkloads          bool
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings of Prometheus about missing data
@@ -43,7 +43,7 @@ type MeasuredRow struct {
 	Lost     float64 // observed time minus expected time
 	Expected float64 // time that the others need for the same work; unknown (0) for causes and workloads
 	StartUps float64 // successful start-ups of a node or workload
-	Failures float64 // start-ups of a workload without success, or failed pulls
+	Failures float64 // failed start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
 	// Most is the part with the most lost time. The parts of a node are its kinds of work, the parts of a workload are
@@ -90,7 +90,7 @@ func FromMetrics(m Measured, rows int) Report {
 	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
 		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
 	causes := m.causeRows()
-	var seconds, lost float64 // sums of Seconds could be too large
+	var seconds, lost float64 // float64, because sums of type Seconds could overflow
 	for _, sums := range m.Causes {
 		seconds += sums.Seconds
 	}

@@ -39,7 +39,7 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// RequestFailed adds notes about the agents that are missing in the report. The argument "nodes" contains the known
+// RequestFailed adds notes about the agents that are missing from the report. The argument "nodes" contains the known
 // nodes of the agents that did not respond. The argument "count" is the number of agents that did not respond,
 // including agents whose nodes are unknown. The argument "late" is the number of agents that the caller could not query
 // in time.
@@ -97,7 +97,7 @@ type Row struct {
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
 	// Most names the part of the row with the most lost time. For a node, the part is a kind of work. For a workload,
-	// the part is a cause. For a cause, the part is a workload.
+	// the part is a cause. For a cause, the part is a workload or, in a report from Prometheus, a node.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

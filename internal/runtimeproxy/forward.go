@@ -27,8 +27,8 @@ const (
 // this name to the runtime as the encoding of the messages.
 type codec struct{}
 
-// frame is one encoded message. The proxy forwards the buffers of a response without a copy. A frame can be sent only
-// once, because gRPC frees the buffers after the send.
+// frame is one encoded message. The proxy forwards the buffers of a response, and does not copy them. A frame can be
+// sent only once, because gRPC frees the buffers after the send.
 type frame struct{ data mem.BufferSlice }
 
 // Marshal implements encoding.CodecV2.

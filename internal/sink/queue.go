@@ -32,7 +32,7 @@ type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	items   chan *T // queue of pointers, so that an empty queue is small; only goroutines that hold mu send
+	items   chan *T // queue of pointers, so that an empty queue is small; a goroutine must hold mu to send
 
 	mu    sync.Mutex
 	ended bool
@@ -76,9 +76,9 @@ func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 // deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
-// Run delivers queued items one at a time until ctx is done. After ctx is done, Run delivers the remaining items for at
-// most the time Drain. Run calls the function "idle" each time the queue is empty. Run returns nil if it delivered all
-// items. The caller can call Run only once.
+// Run delivers queued items one at a time until ctx is done. After ctx is done, Run still delivers the remaining items,
+// but not for longer than the duration Drain. Run calls the function "idle" each time the queue is empty. Run returns
+// nil if it delivered all items. The caller can call Run only once.
 //
 // If the function "deliver" returns nil, it must also report the result of its item with Sent or Drop, immediately or
 // later. If the function returns an error, Run drops this item and all queued items, and returns the error. The time

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// After is a function that returns the creation time of the pods in this file, plus d.
+// After returns the creation time of the pods in this file, plus d.
 func After(d time.Duration) time.Time {
 	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
 }
@@ -225,7 +225,7 @@ func Predictable(name string) timeline.Timeline {
 }
 
 // RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The applications
-// of each revision are ready five seconds later than the applications of the revision before.
+// of each revision are ready five seconds later than the applications of the previous revision.
 func RolledOut(revisions ...string) []timeline.Timeline {
 	var all []timeline.Timeline
 	for i, revision := range revisions {

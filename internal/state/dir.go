@@ -21,7 +21,7 @@ const (
 	pendingSumsGlob = ".sums.json*"
 )
 
-// maxFile is the maximum size of the file in bytes. The largest start-up seen so far requires about 30 KiB.
+// maxFile is the maximum size of the state file in bytes. The largest start-up seen so far requires about 30 KiB.
 const maxFile = 16 << 20
 
 // ErrInUse means that another agent uses the directory.
@@ -53,7 +53,7 @@ func (d dir) removeInterrupted() {
 	}
 }
 
-// load reads the file of the previous agent. load renames an unusable file, and returns no content for it.
+// load reads the file of the previous agent. If the file is unusable, load renames the file and returns empty Contents.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := readFile(d.file())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,8 @@ func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil
 	}
-	if err := os.RemoveAll(bad); err != nil { // rename cannot replace a directory by a file, or a file by a directory
+	// rename cannot replace a directory with a file, or a file with a directory
+	if err := os.RemoveAll(bad); err != nil {
 		return err
 	}
 	return os.Rename(path, bad)

@@ -136,7 +136,7 @@ func TestUnusableFiles(t *testing.T) {
 		"a changed byte":           {write(strings.Replace(text, "ns", "nz", 1)), "damaged: the checksum is"},
 		"zeros, as after a crash":  {write(string(make([]byte, len(text)))), "not a podlapse state file"},
 		"an unknown observation":   {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
-		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "has no uid"},
+		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), `the field "uid" is missing`},
 		"too large":                {write(text + strings.Repeat("\n", maxFile)), "larger than 16 MiB"},
 		"a directory": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
 			"not a regular file ("},

@@ -55,7 +55,8 @@ type Contents struct {
 	// Since is the time from which the previous agent had to report the start-ups of new pods. Since is zero if the
 	// agent found no usable file.
 	Since time.Time
-	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
+	// InFlight holds the times in which the runtime did not respond, followed by the observations of each pod in the
+	// order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
 	// Terminations holds observations of reported pods that were being deleted. The observations of each pod are in the
@@ -181,7 +182,7 @@ func (c *contents) read(section []byte, node string) error {
 			break // the recording begins here
 		}
 		if l.UID == "" {
-			return fmt.Errorf("invalid line: a %s pod has no uid", l.Kind)
+			return fmt.Errorf(`invalid line of kind %q: the field "uid" is missing`, l.Kind)
 		}
 		ended[l.UID] = true
 		if l.Kind == kindReported {

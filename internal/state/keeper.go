@@ -51,7 +51,7 @@ type Keeper struct {
 	changes  []changeLine         // pods that were reported or removed since the last save
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
-	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
+	silences timeline.SilenceLog  // times without responses from the runtime, which explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
@@ -111,7 +111,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
 			Help: "Items that are missing from the state file in --state-dir because the file is full: observations " +
-				"of start-ups in progress, and entries about reported pods. A restart of the agent loses these items.",
+				"of start-ups in progress, and entries about pods that the agent has already reported. A restart of " +
+				"the agent loses these items.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
@@ -155,7 +156,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 
 // Keep receives an observation of a start-up that the agent must report. The argument "news" tells whether the
 // observation was new. Keep stores new observations. Keep stores a pod object until the next pod object replaces it.
-// Keep also stores silences of the runtime. The Keeper keeps the silences while it has data of at least one pod.
+// Keep also stores the times in which the runtime did not respond (silences). The Keeper keeps the silences while it
+// has data of at least one pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {

@@ -10,7 +10,8 @@ import (
 const fileTemporary = ".state.jsonl.check-*"
 
 // Probe tests whether an agent can keep its state in the directory. Probe creates the directory if it is absent, but
-// does not change the contents. If the directory is usable, but a running agent already uses it, the error is ErrInUse.
+// does not change the contents. If the directory is usable, but a running agent already uses the directory, the error
+// is ErrInUse.
 func Probe(path string) error {
 	d, err := openDir(path)
 	if err != nil {

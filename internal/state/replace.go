@@ -54,9 +54,10 @@ func (d dir) append(lines [][]byte, size int64) error {
 // replace atomically replaces the content of the state file with the lines.
 func (d dir) replace(lines [][]byte) error { return d.replaceFile(d.file(), lines) }
 
-// replaceFile atomically replaces the content of a file in the directory. If the agent is killed at any time, either
-// the older or the newer file exists. replaceFile writes the lines to the disk before the rename. If the power fails
-// before the rename is on the disk, the older file remains, as if the agent had been killed before the save.
+// replaceFile atomically replaces the content of a file in the directory. Even if the agent is killed during the
+// replacement, the file has either the old or the new content. replaceFile writes the lines to the disk before the
+// rename. If the power fails before the rename is on the disk, the old content remains, as if the agent had been killed
+// before the save.
 func (d dir) replaceFile(path string, lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -43,7 +43,7 @@ func (k *Keeper) write() (pods []*inFlight, err error) {
 	if err == nil && k.append(section) {
 		return pods, nil
 	}
-	k.size, k.appended, k.sum = 0, 0, 0 // if this save fails, the next save replaces the file too
+	k.size, k.appended, k.sum = 0, 0, 0 // if this save fails, the next save also replaces the file
 	section, pods, err = k.whole()
 	if err == nil {
 		err = k.file.replace(section)

@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp is the maximum time between the end of a start-up and the start of an agent that still reports this
-// start-up.
+// caughtUp is the maximum time between the end of a start-up and the start of an agent. If the time is longer, the
+// agent does not report the start-up.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -51,7 +51,7 @@ func (t *Tally) Encode() ([]byte, error) {
 	t.mu.Unlock()
 	text, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("encode sums: %w", err)
+		return nil, fmt.Errorf("encode the sums for the report: %w", err)
 	}
 	return append(text, '\n'), nil
 }
@@ -61,7 +61,7 @@ func (t *Tally) Encode() ([]byte, error) {
 func (t *Tally) Restore(text []byte) error {
 	var content saved
 	if err := json.Unmarshal(text, &content); err != nil {
-		return fmt.Errorf("read sums: %w", err)
+		return fmt.Errorf("parse the sums for the report: %w", err)
 	}
 	switch {
 	case content.Format != format:
@@ -120,7 +120,7 @@ func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.L
 		select {
 		case <-t.changed:
 		case <-ctx.Done():
-			save() // also without a change, because the next agent needs the time of the save
+			save() // save even without a change, because the next agent needs the time of the save
 			return nil
 		}
 		select {

@@ -80,8 +80,8 @@ func TestGapBetweenAgents(t *testing.T) {
 
 func TestUnusableSums(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "read sums",
-		`{"format":1,"node":"a","hours":[`:   "read sums",
+		"":                                   "parse the sums",
+		`{"format":1,"node":"a","hours":[`:   "parse the sums",
 		`{"format":2,"node":"a"}`:            "unknown format 2",
 		`{"format":1,"node":"b"}`:            `node "b"`,
 		`{"format":1,"node":"a","hours":[]}`: "start time",

@@ -50,7 +50,7 @@ type Sums struct {
 	items      map[key]*api.ReportItem
 	counts     map[api.ReportKind]int // number of items of each kind, without the item other
 	bytes      int
-	hour       bool // the limits of one hour apply
+	hour       bool // true if the limits of one hour apply
 	limit      int  // if hour is true: maximum value of the field bytes after a new entry
 }
 
@@ -70,7 +70,7 @@ func newHour(node string) *Sums {
 	return s
 }
 
-// full reports whether a new entry of the given size exceeds the memory.
+// full reports whether the sums would exceed their limit with a new entry of the given size.
 func (s *Sums) full(size int) bool { return s.hour && s.bytes+size+othersSize > s.limit }
 
 // Add adds a start-up. The caller must add each start-up only once. Add ignores reconstructed start-ups.

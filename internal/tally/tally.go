@@ -115,8 +115,8 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// beganAt returns the time from which the sums are complete, on the current clock. If somebody set the clock since this
-// agent started, now.Sub still returns the true time since the start, because both times have a monotonic reading.
+// beganAt returns the time from which the sums are complete, on the current clock. If somebody has set the clock since
+// this agent started, now.Sub still returns the true time since the start, because both times have a monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
 // The method "limit" allows the sums of one hour to use the memory that the other hours do not use.
@@ -134,7 +134,8 @@ func (t *Tally) compact() {
 		t.hours[i].sums.fold()
 	}
 	for len(t.hours) > 1 && t.size() > most {
-		// Add keeps the monotonic reading. The sums can also begin later than the oldest hour: see Restore.
+		// The method time.Time.Add keeps the monotonic reading. The sums can also begin later than the oldest hour: see
+		// Restore.
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]

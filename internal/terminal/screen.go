@@ -54,8 +54,8 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows the lines from the top of the screen. The number of lines must not exceed the height of the screen. If the
-// screen already shows the given lines, Draw writes nothing.
+// Draw shows the lines, starting at the top of the screen. The number of lines must not exceed the height of the
+// screen. If the screen already shows the given lines, Draw writes nothing.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow

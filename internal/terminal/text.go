@@ -14,9 +14,9 @@ const MaxText = 4 << 10
 // ellipsis marks the end or the beginning of a text that was shortened.
 const ellipsis = "…"
 
-// Printable returns true if a character is visible and has no effect on other characters. The following characters are
-// not inert: control and format characters, bidirectional marks, unusual spaces, combining marks, and invisible letters
-// such as U+3164.
+// Printable returns true if a character is visible and has no effect on other characters. Printable returns false for
+// control and format characters, bidirectional marks, unusual spaces, combining marks, and invisible letters such as
+// U+3164.
 func Printable(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -74,9 +74,9 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since the row arrived to a duration. grown uses the reader's clock, because the node's clock can
-// differ. For an unreachable agent, grown adds only the time until the agent's last data, because the start-up might be
-// over.
+// grown returns a duration plus the time since the row arrived. grown uses the reader's clock, because the node's clock
+// can differ. For an unreachable agent, grown adds only the time until the agent's last data, because the start-up
+// might be over.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length

@@ -16,8 +16,8 @@ import (
 // maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the minimum number of rows of each table in a view. A view always shows a table with fewer than
-// leastShown rows completely.
+// leastShown is the minimum number of rows of each table in a view. If a table has fewer than leastShown rows, a view
+// always shows all its rows.
 const leastShown = 5
 
 // View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
@@ -48,7 +48,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
 		// The room for rows excludes two blank lines, two headings, and two lines with the number of omitted rows. An
-		// empty table has up to two lines of text, but no heading and no line about omitted rows.
+		// empty table is replaced by one or two lines of text, without a heading and a line about omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on texts, in bytes. A text that exceeds the API's own limit is invalid.
+// Limits on texts, in bytes. If a text exceeds Kubernetes' own limit, the text is invalid.
 const (
 	MaxName    = 253  // name of an object, which is a DNS subdomain
 	MaxUID     = 128  // UID of an object: 36 bytes from the API server, 32 bytes for a static pod

@@ -43,7 +43,7 @@ func New(registerer prometheus.Registerer) *Delays {
 			"Time from the creation of an Event by this node's kubelet until a watch delivered the Event. The "+
 				"creation time comes from the Event's name, which contains nanoseconds. The delay includes the "+
 				"kubelet's queue, the API server and the watch. Excludes repeated Events, because their timestamps "+
-				"have whole seconds. Only with --watch-delays.", eventBuckets)),
+				"have a resolution of one second. Only with --watch-delays.", eventBuckets)),
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access returns a verdict on a request to read a path with a bearer token. The argument "client" is the client's
-// address (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is done.
-// Many goroutines call Access at the same time.
+// Access decides whether the owner of a bearer token can read a path. The argument "client" is the client's address
+// (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is done. Many
+// goroutines call Access at the same time.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
 // Verdict is the response of an Access function.

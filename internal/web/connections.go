@@ -24,10 +24,10 @@ const (
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// takeRate and takeBurst limit the connections that a client takes from other clients until it has its guaranteed
-	// number. takeRate is the number of taken connections per second, and takeBurst is the number of connections that a
-	// client can take at the same time. takeRate and takeBurst give a scraper enough time to send its request, even if
-	// many clients keep reconnecting.
+	// takeRate and takeBurst limit how many connections a client takes from other clients before the client has its
+	// guaranteed number of connections. takeRate is the number of taken connections per second, and takeBurst is the
+	// number of connections that a client can take at the same time. takeRate and takeBurst give a scraper enough time
+	// to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
 	// node. Four connections are enough: two for each of the kubelet's two probes.
@@ -78,7 +78,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 }
 
 // enter counts a connection. If the connection gets no slot, enter returns nil. The second result is the connection
-// that yields. enter has already released the slot of this connection.
+// that yields. enter has already released the slot of the yielding connection.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
 // outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
-// connection can yield only if its client has at least two more connections than c's client.
+// connection can yield only if the connection's client has at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
@@ -146,8 +146,8 @@ func (l *fairListener) least(may func(*counted) bool) *counted {
 
 // yieldsBefore reports whether the connection in the argument "a" yields before the connection in the argument "b". The
 // less useful connection yields first. If both connections are equally useful, the connection of the client with more
-// connections yields first. If both clients also have the same number of connections, the connection that has been
-// longer in its state yields first.
+// connections yields first. If both clients also have the same number of connections, the connection that has been in
+// its state for longer yields first.
 func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q
@@ -186,7 +186,7 @@ const (
 )
 
 const (
-	// waitingYoung is the time in which a client should send its first request. A connection that has waited longer
+	// waitingYoung is the time within which a client should send its first request. A connection that has waited longer
 	// than waitingYoung for its first request is less useful than an idle connection.
 	waitingYoung = time.Second
 	// respondingYoung is the time within which most responses end, even on a slow network.

@@ -39,7 +39,7 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 		ErrorLog:          errorLog,
 		ErrorHandling:     promhttp.ContinueOnError, // if one collector fails, serve the metrics of all others
 		EnableOpenMetrics: true,
-		// The writer that promhttp compresses with takes 800 KB. The function "compressed" takes less.
+		// Compression in promhttp needs 800 KB of memory for each writer. The function "compressed" needs less memory.
 		DisableCompression: true,
 	})
 

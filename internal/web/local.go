@@ -46,7 +46,7 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 // notLocal is the error word that tells clients to connect over loopback.
 const notLocal = "not_local"
 
-// isLocal reports whether a request came from the agent's own network namespace without a proxy.
+// isLocal reports whether a request came from the agent's own network namespace, and not through a proxy.
 func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
 
 // overLoopback reports whether both ends of the connection are loopback addresses. overLoopback ignores headers,

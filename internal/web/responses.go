@@ -41,7 +41,7 @@ const (
 	rememberedReader = 10 * time.Minute
 	// roomPatience is the maximum time that a response waits for memory.
 	roomPatience = 3 * time.Second
-	// roomInterval is the interval between two attempts of a response to get memory.
+	// roomInterval is the interval at which a waiting response tries to get memory.
 	roomInterval = 10 * time.Millisecond
 )
 

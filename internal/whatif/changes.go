@@ -208,7 +208,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// After the loop, "hidden" is the time between the two starts that the phases of other containers cover.
+		// After the loop, "hidden" is how much of the time between the two starts can belong to the phases of other
+		// containers.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {

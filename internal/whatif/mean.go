@@ -10,7 +10,8 @@ import (
 )
 
 // Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
-// most time in all start-ups together comes first. The order and the repetition of records do not change the result.
+// most time in all start-ups together comes first. The result does not depend on the order of the records or on
+// repeated records.
 func Means(records []api.Record) []api.WhatIfMean {
 	type key struct {
 		change    api.WhatIf

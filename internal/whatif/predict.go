@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, predict requires only
+	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, Predict requires only
 	// that the middle of the gain's interval is at least gainLeast.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter adds and subtracts a tenth (10 %) of the duration. In the next start-up, the

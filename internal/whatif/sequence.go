@@ -8,17 +8,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// relist is the longest usual time in which the kubelet detects the end of an init container or the start of a
+// relist is the longest time that the kubelet usually needs to detect the end of an init container or the start of a
 // container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
-// (genericPlegRelistPeriod in pkg/kubelet). In the next start-up, the kubelet can detect the same step earlier or later
-// by up to the value of relist.
+// (genericPlegRelistPeriod in pkg/kubelet). In the next start-up, the kubelet can detect the same step earlier or
+// later, by at most relist.
 const relist = 1100 * time.Millisecond
 
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest usual time for volumes and for the network. A phase that takes longer can contain a wait
-	// for another party.
+	// longWork is the longest time that volumes and the network usually need. A phase that takes longer can contain a
+	// wait for another party.
 	longWork = 2 * time.Second
 )
 
@@ -239,8 +239,8 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	return sum, true
 }
 
-// The method "listed" returns the time that a change saves until the kubelet detects the end of a container's runs, or
-// the start of a sidecar.
+// The method "listed" returns how much earlier the kubelet can detect, by chance, the ends of a container's runs or the
+// start of a sidecar.
 func (s *startUp) listed(c change, of *container) (sum interval) {
 	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
 	if of.kind != timeline.KindMain {

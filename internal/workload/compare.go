@@ -13,11 +13,11 @@ const (
 	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs at least 4
 	// start-ups on both sides, or 3 on one side and 5 on the other side: see leastP.
 	MinStartUps = 3
-	// noise is the limit of p. A difference with a smaller p is more than noise.
+	// noise is the limit for the p-value of a difference. A difference with a smaller p-value is more than noise.
 	noise = 0.05
 	// minPart is the smallest share of the whole difference that a phase must have to be part of a statement.
 	minPart = 0.05
-	// maxUnproven is the maximum number of phases that are not proven.
+	// maxUnproven is the maximum number of unproven phases in the result of partsOf.
 	maxUnproven = 3
 )
 

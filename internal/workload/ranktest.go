@@ -24,8 +24,8 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return rankSum(ranks, ties, len(a))
 }
 
-// leastP returns the smallest p of RankTest for two groups of the given sizes, whatever their values. Only
-// two groups that do not overlap have this p: one choice of ranks is as extreme in each direction.
+// leastP returns the smallest p of RankTest for two groups of the given sizes, whatever their values. Two groups have
+// this p if all values of one group are larger than all values of the other group.
 func leastP(a, b int) float64 {
 	choices := 1.0 // number of choices of min(a, b) ranks
 	for i := 1; i <= min(a, b); i++ {

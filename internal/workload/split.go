@@ -11,9 +11,9 @@ import (
 const maxNodes = 20
 
 // sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
-// that runs only on some nodes would look like slow nodes. If several revisions occur in both groups, sameRevisions
-// keeps the same number of start-ups of each revision in both groups: the latest ones. Otherwise, a node with a larger
-// share of a slow revision would look like a slow node. Both groups must begin with the latest start-up.
+// that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
+// sameRevisions keeps the same number of start-ups of each revision in both groups: the latest ones. Otherwise, a node
+// with more start-ups of a slow revision would look slow. Both groups must begin with the latest start-up.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
 		counts := map[string]int{}

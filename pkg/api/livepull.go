@@ -39,8 +39,8 @@ type LivePullRecord struct {
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 	// BytesPerSecond is the download rate in the past seconds. Remaining is the time until all content has arrived if
-	// the rate stays the same. The unpacking comes in addition. JSON omits a field if the agent does not know the
-	// value.
+	// the rate stays the same. Remaining does not include the unpacking. JSON omits a field if the agent does not know
+	// the value.
 	BytesPerSecond int64   `json:"bytes_per_second,omitempty"`
 	Remaining      Seconds `json:"remaining_seconds,omitempty"`
 }

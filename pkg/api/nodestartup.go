@@ -38,7 +38,7 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// Step is the phase of the pod, for the phases daemonset and workload.
+	// For the phases daemonset and workload, Step is the phase of the pod's start-up at this time.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
@@ -67,7 +67,7 @@ type NotReadyRecord struct {
 	Message string  `json:"message"` // at most 256 bytes, without credentials
 }
 
-// TaintRecord is a taint that kept workloads from the node. RemovedAt is absent while the taint exists.
+// TaintRecord is a taint that kept workload pods off the node. RemovedAt is absent while the taint exists.
 type TaintRecord struct {
 	Key       string  `json:"key"`
 	Effect    string  `json:"effect"`
@@ -105,7 +105,7 @@ type FirstWorkloadRecord struct {
 	// Again is true if the pod was created before the boot, and is ready again.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod, or from the removal of its last scheduling gate, until the pod
-	// was bound to the node. Waited and WaitedFor are absent if this time begins after the registration of the node.
+	// was bound to the node. Waited and WaitedFor are absent if the wait begins after the registration of the node.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
 }

@@ -89,8 +89,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy. During the phase, the runtime was possibly still loading
-	// the image.
+	// ImageLoading is true if the container's image is lazy. During the phase, the runtime might still have been
+	// loading the image.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -128,7 +128,7 @@ type PullRecord struct {
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
-	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if unknown.
+	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if the time is unknown.
 	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown
@@ -149,8 +149,8 @@ type PullRecord struct {
 	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
 	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. BlockedBy can
-	// be a pull of the same image.
+	// BlockedBy is the pull that delayed this pull the longest in the node's queue. The delaying pull belongs to
+	// another pod. BlockedBy can be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.

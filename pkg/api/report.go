@@ -41,14 +41,14 @@ type ReportItem struct {
 	// namespace and no name.
 	Other bool `json:"other,omitempty"`
 	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
-	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up.
+	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up the pod.
 	StartUps   int `json:"start_ups"`
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`
 	// Total is the total duration of the workload's start-ups, including the current age of start-ups in progress.
 	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed. A
-	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes divides Total and
-	// Unfinished by cause.
+	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. For each cause, Causes contains
+	// the cause's part of Total and of Unfinished.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`
 	Causes     []CauseTotals `json:"causes"`

@@ -24,14 +24,14 @@ type WhatIfRecord struct {
 	Text       string `json:"text"`                // the change in words for people; the wording can change
 	Effect     string `json:"effect"`              // the new duration or the saved time in words, with its interval
 	Assumption string `json:"assumption"`          // the condition of the prediction, for people
-	// TotalLeast and TotalMost are the ends of the interval of the start-up's duration after the change.
+	// TotalLeast is the shortest predicted duration of the start-up after the change, and TotalMost is the longest one.
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
 	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the interval
 	// of GainLeast and GainMost. Gain is absent if chance decides whether the change saves time.
 	Gain Seconds `json:"gain_seconds,omitempty"`
-	// GainLeast and GainMost are the ends of the interval of the saved time. GainLeast is negative if the start-up can
-	// also take longer, for example because a probe happens at another moment.
+	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainLeast is negative if the
+	// start-up can also take longer, for example because a probe happens at another moment.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }

@@ -9,14 +9,14 @@ type WorkloadRecord struct {
 	Owner     OwnerRecord `json:"owner"`
 	// Earlier is the number of earlier start-ups that the summary omits, because it covers at most 200 start-ups.
 	Earlier int `json:"earlier_start_ups,omitempty"`
-	// Verdict contains the durations and the numbers of start-ups that the durations exclude, for people. The wording
-	// can change.
+	// Verdict is a text for people. Verdict contains the durations, and the numbers of start-ups that the durations
+	// exclude. The wording can change.
 	Verdict string          `json:"verdict"`
 	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
 	Differences []string `json:"differences"`
-	// WhatIf contains the changes that make the start-ups faster. The change that saves the most time in all start-ups
-	// together comes first.
+	// WhatIf contains the changes that would make the start-ups faster. The change that saves the most time in all
+	// start-ups together comes first.
 	WhatIf []WhatIfMean `json:"what_if"`
 }
 
@@ -89,14 +89,14 @@ type WorkloadPhase struct {
 // WorkloadImages splits the measured start-ups by whether the pod had to pull an image.
 type WorkloadImages struct {
 	// Present contains the start-ups on nodes that had all images. Pulled contains the start-ups that pulled an image.
-	// Each is nil without such start-ups.
+	// Present and Pulled are nil if they would contain no start-ups.
 	Present *WorkloadDurations `json:"present,omitempty"`
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
 	Unknown int                `json:"unknown"` // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
-	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If there
-	// are several of these revisions, both groups contain the same number of start-ups of each revision. If each
-	// revision has start-ups in only one group, Difference is nil.
+	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If several
+	// revisions have start-ups in both groups, both groups contain the same number of start-ups of each revision. If
+	// each revision has start-ups in only one group, Difference is nil.
 	Difference *WorkloadDifference `json:"difference,omitempty"`
 }
 
@@ -155,8 +155,8 @@ type WorkloadDifference struct {
 	// the value of Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
-	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove these
-	// phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
+	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove the
+	// differences of these phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
 	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
 }
 
@@ -180,6 +180,6 @@ const (
 	WithinNoise   WorkloadVerdict = "within_noise"
 	// WithinErrors means more than noise, but the error bounds of the durations can explain the difference.
 	WithinErrors WorkloadVerdict = "within_errors"
-	// TooFew means that no durations of so few start-ups can prove a difference.
+	// TooFew means that the number of start-ups is too small to prove a difference, whatever the durations are.
 	TooFew WorkloadVerdict = "too_few"
 )

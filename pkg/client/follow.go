@@ -49,9 +49,9 @@ type Event struct {
 }
 
 // Follow passes the current start-ups and then all changes to the function "handle", one event at a time. Follow
-// returns if ctx ends, if the function returns an error, or if the agent refuses the stream permanently. After a broken
-// connection, Follow passes KindBroken and opens a new connection. On the new connection, Follow resumes the stream, or
-// starts again with KindReset. Follow skips events of unknown kinds.
+// returns if ctx ends, if the function "handle" returns an error, or if the agent refuses the stream permanently. After
+// a broken connection, Follow passes KindBroken and opens a new connection. On the new connection, Follow resumes the
+// stream, or starts again with KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -80,7 +80,7 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// permanent reports whether the refusal is permanent, so that a retry cannot succeed.
+// The method "permanent" reports whether the refusal is permanent. A retry after a permanent refusal cannot succeed.
 func (r *Refusal) permanent() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }

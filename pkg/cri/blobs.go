@@ -13,8 +13,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// maxBlob limits the size of the manifests and configs that the agent reads, in bytes. Registries accept
-// manifests of at most 4 MiB.
+// maxBlob is the maximum size, in bytes, of the manifests and configs that the agent reads. Registries accept manifests
+// of at most 4 MiB.
 const maxBlob = 4 << 20
 
 var (

@@ -19,9 +19,11 @@ import (
 // has its own storeSet.
 type storeSet struct {
 	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
-	unstamped  bool
-	sandboxes  degradable // containerd ≥ 2.0
-	containers degradable // containerd 1.6.15 to 1.7: store of the containers of sandboxes; see stampFromContainer
+	unstamped bool
+	sandboxes degradable // containerd ≥ 2.0
+	// containers is the container store of containerd 1.6.15 to 1.7, for the record of a sandbox's own container. See
+	// stampFromContainer.
+	containers degradable
 	images     degradable // containerd
 	content    degradable // containerd: blobs, and downloads in progress
 	snapshots  degradable // containerd: unpacked layers
@@ -65,7 +67,8 @@ func (s *storeSet) absentStores() (names, costs []string) {
 	return names, costs
 }
 
-// limits describes what the runtime cannot report. If the runtime can report everything, the text is empty.
+// The method "limits" describes what the runtime cannot report. If the runtime can report everything, the text is
+// empty.
 func (s *storeSet) limits() string {
 	_, costs := s.absentStores()
 	if s.containers.on() {

@@ -20,7 +20,7 @@ const (
 )
 
 // storesSandboxContainers reports whether this version of containerd 1 updates the record of a sandbox's container once
-// before and once after the network setup. Releases before 1.6.15 update the record only before the network setup, or
+// before and once after the network setup. Versions before 1.6.15 update the record only before the network setup, or
 // never.
 func storesSandboxContainers(version string) bool {
 	const wantMajor, wantMinor, wantPatch = 1, 6, 15
@@ -35,8 +35,8 @@ func storesSandboxContainers(version string) bool {
 // sandbox only after its start. The updated_at of a ready sandbox is the end of the network setup, with two exceptions:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. created_at and
-//     updated_at are also equal in an experimental mode of containerd 1.7, which has another order of steps
-//     (ENABLE_CRI_SANDBOXES).
+//     updated_at are also equal in an experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES), because this mode
+//     has another order of steps.
 //
 // If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
 func (a *responder) stampFromContainer(

@@ -135,7 +135,7 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortResponse sorts sandboxes and containers by age, so that responds with the same contents are equal.
+// sortResponse sorts sandboxes and containers by age, so that responses with the same contents are equal.
 func sortResponse(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is a feature that a runtime should have but can lack. After the call of the method "set", degradable is
-// safe for concurrent use.
+// degradable is a feature that a runtime should have but can lack. degradable is safe for concurrent use as soon as the
+// method "set" has returned.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store
@@ -26,7 +26,7 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// disable disables the feature. The first call logs a warning.
+// The method "disable" disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
@@ -42,8 +42,8 @@ func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing disables the store and returns nil if err says that the store is missing, and returns err for every
-// other error.
+// If err says that the store is missing, unlessMissing disables the store and returns nil. For every other error,
+// unlessMissing returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

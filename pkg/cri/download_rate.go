@@ -26,7 +26,7 @@ type blobBytes struct {
 }
 
 // The type "received" counts the bytes of one image that arrived between the agent's queries. The method "next" returns
-// a new received, and does not change the old one.
+// a new value of this type, and does not change the old value.
 type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
@@ -45,10 +45,10 @@ type receivedTotal struct {
 // previous query, or nil. If a blob lost bytes, for example because its download began again, the method starts to
 // count from zero.
 //
-// next counts only bytes that arrived between the two queries. A resumed download and a layer from another image
-// increase the bytes on the node without a download. A blob that became complete between the queries counts as
-// downloaded. This is wrong if containerd took the blob from another of its namespaces, or if the blob's ingest was
-// abandoned before.
+// The method "next" counts only bytes that arrived between the two queries. A resumed download and a layer from another
+// image increase the bytes on the node without a download. A blob that became complete between the queries counts as
+// downloaded. This count is too high if containerd took the blob from another of its namespaces, or if the blob's
+// ingest was abandoned before.
 func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *received {
 	after := &received{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {

@@ -52,8 +52,8 @@ func (a *responder) layers(ctx context.Context, refs []string, images []timeline
 	return nil
 }
 
-// markIncomplete marks an image as incomplete after an error. markIncomplete returns nil if err only means that the
-// store was slow or does not have an object, and returns err for every other error.
+// markIncomplete marks an image as incomplete after an error. markIncomplete returns nil if err means only that the
+// store was slow or does not have an object. For every other error, the result is err.
 func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -171,8 +171,8 @@ func (a *responder) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil if err only means that the store was slow or does not have the object, and returns err for every
-// other error.
+// inTime returns nil if err means only that the store was slow or does not have the object. For every other error, the
+// result is err.
 func inTime(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.DeadlineExceeded {

@@ -27,9 +27,9 @@ type openRequest struct {
 	failures  int
 }
 
-// pending holds at most one open request for each pod. The type merges further requests about the pod into the open
-// request, so the queue stays small even if pods change fast. pending is safe for concurrent use. client-go's workqueue
-// cannot replace pending: a workqueue has no limit, and its items cannot merge.
+// The type "pending" holds at most one open request for each pod. The type merges further requests about the pod into
+// the open request, so the queue stays small even if pods change fast. The type is safe for concurrent use. client-go's
+// workqueue cannot replace this type, because a workqueue has no limit and does not merge its items.
 type pending struct {
 	// wake signals that a request can be ready. The channel has capacity 1. If the channel is full, senders drop the
 	// signal.

@@ -32,7 +32,8 @@ type responder struct {
 // CPU time than queries in sequence, because the agent sleeps and wakes up less often.
 const maxParallel = 4
 
-// together runs queries in parallel. If a query fails, together cancels the other queries and returns the first error.
+// The function "together" runs queries in parallel. If a query fails, the function cancels the other queries and
+// returns the first error.
 func together(ctx context.Context, queries ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
@@ -128,7 +129,7 @@ func (a *responder) list(ctx context.Context, request timeline.RuntimeRequest) (
 	return found, err
 }
 
-// The method "stamp" adds the sandboxes and containers to a response, with the timestamps of each.
+// The method "stamp" adds the sandboxes and containers, with their timestamps, to a response.
 func (a *responder) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
 	if len(listed.sandboxes) == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// The constant "workers" is the number of requests to which a session responds in parallel. The number of parallel
+	// The constant "workers" is the number of requests that a session handles in parallel. The number of parallel
 	// requests is small, because the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
@@ -37,7 +37,7 @@ type session struct {
 	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]time.Time
 	// The field "received" holds the bytes of each image that was being pulled at the previous query for downloads.
-	// Like the field "arrived", it needs no lock.
+	// Like the field "arrived", the field "received" needs no lock.
 	received map[digest.Digest]*received
 }
 

@@ -15,7 +15,7 @@ const (
 	slowResponse = 300 * time.Millisecond
 )
 
-// silence holds the time of the runtime's last response. Only the goroutine in Source.Run uses silence.
+// The type "silence" holds the time of the runtime's last response. Only the goroutine in Source.Run uses the type.
 type silence struct {
 	watched     bool // pods are starting
 	respondedAt time.Time

@@ -26,8 +26,8 @@ const (
 	maxStatuses    = 4096 // cached running and exited containers; the agent reads containers of starting pods again
 )
 
-// connectRetries is the back-off between connection attempts. The back-off limits the load while the runtime is absent,
-// and the delay until the agent detects that the runtime is back.
+// connectRetries is the back-off between connection attempts. The back-off limits two values: the load while the
+// runtime is absent, and the delay until the agent detects that the runtime is back.
 var connectRetries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.

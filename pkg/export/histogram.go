@@ -35,8 +35,8 @@ var durationBuckets = []float64{
 var pullBuckets = []float64{1, 5, 15, 60, 300}
 
 // kubeletBuckets are the buckets of the kubelet's pod start-up metrics (pkg/kubelet/metrics,
-// podStartupDurationBuckets). With the same buckets, users can compare the metrics of kubelet and agent bucket by
-// bucket.
+// podStartupDurationBuckets). With the same buckets, users can compare the metrics of the kubelet and of the agent
+// bucket by bucket.
 var kubeletBuckets = []float64{
 	0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
 }

@@ -37,17 +37,18 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
 				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
 				"Covers the pods of podlapse_pod_startup_duration_seconds whose evidence is complete: the evidence "+
-				"explains the whole start-up, and shows how much of it belongs to pulls and to init containers. "+
+				"explains the whole start-up, and separates the pulls and the init containers from the rest. "+
 				"The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, one phase gets all their time. "+
-				"Pull and unpack: \"image_pull\" gets the time. Phases between \"volumes\" and \"sandbox\": "+
-				"\"sandbox_setup\" gets the time. Phases with the same cause, or with only the causes \"kubelet\" and "+
-				"\"runtime\": the first of the phases gets the time. Otherwise, \"unattributed\" gets the time. "+
-				"Unexplained time also counts for \"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
+				"phase. For pull and unpack, this phase is \"image_pull\". For phases between \"volumes\" and "+
+				"\"sandbox\", this phase is \"sandbox_setup\". For phases with the same cause, or with only the "+
+				"causes \"kubelet\" and \"runtime\", this phase is the first of these phases. In all other cases, "+
+				"this phase is \"unattributed\". Time without evidence also counts for \"unattributed\". Has only "+
+				"native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -68,9 +69,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"lost Event counts only if the time of a pull is unattributed without this Event. An Event that the " +
-				"kubelet drops by design, after 25 Events about one pod, does not count. Evidence that the container " +
-				"runtime can never report does not count either (see podlapse_evidence_unreported_total).",
+				"start-up with a lost Event counts only if the loss makes the time of a pull unattributed. Two kinds " +
+				"of missing evidence do not count: Events that the kubelet drops by design after 25 Events about one " +
+				"pod, and evidence that the container runtime can never report (podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",

@@ -18,7 +18,7 @@ type podSeries struct {
 }
 
 // NewPodSeries creates the collector of three metrics: the start-up duration of each pod, the phase age of each
-// starting pod, and the number of series above the limit, which scrapes omit.
+// starting pod, and the number of series that scrapes omit because of the limit.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,

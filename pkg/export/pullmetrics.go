@@ -47,13 +47,13 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
-			"Time in which the runtime unpacked the layers of one pull, during and after the download. Covers only "+
-				"pulls that downloaded content. Has only native buckets.",
+			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Covers "+
+				"only pulls that downloaded content. Has only native buckets.",
 			nil)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted " +
-				"once. Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
+				"once. Excludes the bytes of pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",

@@ -12,7 +12,7 @@ import (
 // for each cause of its start-ups.
 const MaxWorkloads = 50
 
-// freeAfter is the time after which an idle workload loses its series, if another workload needs them.
+// freeAfter is the time after which an idle workload loses its series, if another workload needs the series.
 const freeAfter = time.Hour
 
 // otherWorkloads is the label value of all workloads without their own series.
@@ -48,8 +48,8 @@ func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSer
 		}, labels),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_failures_total",
-			Help: "Pods of one workload that failed, were deleted before they were ready, or were not ready after an " +
-				"hour." + other,
+			Help: "Failed start-ups of the pods of one workload: the pod failed, was deleted before it was ready, or " +
+				"was not ready after an hour." + other,
 		}, labels),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_seconds_total",

@@ -104,11 +104,11 @@ var failureTable = []struct {
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// The expression "quoted" matches quoted text in an error: image references, URLs and media types. Quoted text can
-// contain any words.
+// The regular expression "quoted" matches the quoted parts of an error, for example image references, URLs and media
+// types. Quoted text can contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
-// WithoutQuotes removes quoted text, because users can choose the quoted names freely.
+// WithoutQuotes returns a text without its quoted parts, because users can choose the quoted names.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
 // withoutNames returns a text without names, in lower case. withoutNames removes quoted text, references, hosts,

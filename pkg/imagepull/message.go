@@ -12,7 +12,7 @@ type Kind string
 // Values of Kind.
 const (
 	KindOther          Kind = "other"           // another subject, or an unknown message
-	KindPulling        Kind = "pulling"         // the kubelet requested the pull, which can still wait in the queue
+	KindPulling        Kind = "pulling"         // the kubelet requested the pull; the pull can still wait in the queue
 	KindPulled         Kind = "pulled"          // the runtime responded that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
 	// KindPullFailed means that the runtime reported a failure, or that the kubelet failed before it sent the
@@ -53,7 +53,7 @@ type Message struct {
 	// earlier kubelets. Unit is zero if the Event contains no duration.
 	Unit time.Duration
 
-	Failure Failure // reason of the failure, for KindPullFailed
+	Failure Failure // reason for the failure, for KindPullFailed
 
 	// SizeBytes is the image's size that the runtime reports (kubelet ≥ 1.30). SizeBytes is 0 if absent.
 	SizeBytes int64
@@ -139,7 +139,7 @@ func (m *Message) readLengths(rest string) {
 		return
 	}
 	if !both {
-		// Kubelets up to 1.24 print only the time that includes the queue.
+		// Kubelets up to 1.24 print only the duration that includes the wait in the queue.
 		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
 		return
 	}
@@ -159,7 +159,7 @@ func (m *Message) readLengths(rest string) {
 // maxLength is longer than any pull. Without maxLength, sums of timestamps and durations could overflow.
 const maxLength = 365 * 24 * time.Hour
 
-// parseLength parses a Go duration in the kubelet's format, which is never negative.
+// parseLength parses a Go duration in the kubelet's format. The kubelet's durations are never negative.
 func parseLength(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	return d, err == nil && d >= 0 && d <= maxLength

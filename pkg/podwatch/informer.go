@@ -50,8 +50,8 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Terminations is true if PodSeen includes the progress of deletion. Terminations causes more observations for each
-	// pod.
+	// Terminations is true if PodSeen includes the progress of deletion. With Terminations, Observe receives more
+	// observations of each pod.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper

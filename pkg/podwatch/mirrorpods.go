@@ -45,7 +45,7 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime and the API server use different UIDs for a pod.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of a mirror as an ordinary pod, whose RuntimeUID equals the UID.
+// ownUID returns a copy of a mirror as an ordinary pod: RuntimeUID equals UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
@@ -92,7 +92,7 @@ func (s *store) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes the mirror's entry from the field mirrors, if the mirror holds the runtime's UID.
+// releaseUID removes a mirror from the field "mirrors" if the mirror holds the runtime's UID.
 func (s *store) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrors[pod.RuntimeUID] == uid {
 		delete(s.mirrors, pod.RuntimeUID)

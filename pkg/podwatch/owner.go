@@ -71,8 +71,8 @@ func revision(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
-// cronJobName removes the scheduled time from a Job's name. A CronJob appends the scheduled time to the names of its
-// Jobs, in Unix minutes.
+// cronJobName removes the scheduled time from a Job's name. A CronJob appends the scheduled time, in Unix minutes, to
+// the names of its Jobs.
 func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i <= 0 || len(job)-i-1 < 8 {

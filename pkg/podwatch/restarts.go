@@ -55,8 +55,8 @@ var statedReasons = map[string]RestartReason{
 	"":                        RestartUnknown,
 }
 
-// signalFirst and signalLast are the first and the last exit code that can represent a signal. Shells and runtimes use
-// 128 plus the number of the signal.
+// signalFirst is the lowest exit code that can represent a signal, and signalLast is the highest one. Shells and
+// runtimes use 128 plus the number of the signal.
 const (
 	signalFirst = 128 + 1
 	signalLast  = 128 + 64

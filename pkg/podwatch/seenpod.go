@@ -11,7 +11,7 @@ import (
 // seenPod is what the store remembers about the latest observation of a pod. A seenPod needs a tenth of the
 // observation's memory.
 type seenPod struct {
-	digest          [sha256.Size]byte // of the whole observation
+	digest          [sha256.Size]byte // digest of the whole observation
 	namespace, name string
 	createdAt       time.Time
 	deletedAt       time.Time
@@ -29,7 +29,7 @@ func seenOf(pod timeline.Pod, digest [sha256.Size]byte, whole bool) seenPod {
 }
 
 // digestOf returns the same digest only for observations with the same JSON. The recording also stores observations as
-// JSON, so JSON contains every field. If JSON cannot represent a time, digestOf returns false.
+// JSON, so the JSON of an observation contains all its fields. If JSON cannot represent a time, digestOf returns false.
 func digestOf(pod timeline.Pod) (digest [sha256.Size]byte, ok bool) {
 	text, err := json.Marshal(pod)
 	return sha256.Sum256(text), err == nil

@@ -54,7 +54,7 @@ func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode reports whether the runtime, containerd's stores or the kubelet's pod status has a timestamp of the
+// datedOnNode reports whether the runtime, containerd's stores or the kubelet's pod status has a timestamp for the
 // milestone.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
@@ -201,8 +201,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// The bias of a constraint names the end of its interval that is probably near the true instant. The bound gets
-		// the bias of a constraint only if the end that the bias names is the same for both. If several constraints
-		// share an end with the bound, the bound gets the bias of the most trusted constraint.
+		// this bias only if the named end of the constraint is also an end of the bound. If several constraints share
+		// an end with the bound, the bound gets the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

@@ -49,8 +49,8 @@ func (s Skew) widen(c constraint) constraint {
 // is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// reading is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps only the
-// best reading of each pod for each limit.
+// The type "reading" is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps
+// only the best reading of each pod for each limit.
 type reading struct {
 	of    string        // the pod's UID; empty for a reading from an HTTP response
 	at    time.Time     // the time of the observation on the agent's clock
@@ -100,8 +100,8 @@ func (c *Clocks) atMost(r reading) {
 	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// keep adds a reading, or improves the known reading of the same pod. If the list is full, keep removes the oldest
-// reading.
+// The function "keep" adds a reading, or improves the known reading of the same pod. If the list is full, the function
+// removes the oldest reading.
 func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
 	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
 	switch {

@@ -20,8 +20,9 @@ const (
 	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
-	// step, in addition to responseDelay. The duration of a pull includes the kubelet's request for the image's size.
-	// For a duration that includes the wait in the pull queue, the measurement starts shortly after the Pulling Event.
+	// step. This difference does not include responseDelay. The duration of a pull includes the kubelet's request for
+	// the image's size. For a duration that includes the wait in the pull queue, the measurement starts shortly after
+	// the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 

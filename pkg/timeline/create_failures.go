@@ -23,7 +23,8 @@ var configErrors = []*regexp.Regexp{
 }
 
 // IsConfigError examines the kubelet's error about a failure to create a container. The result is true if the error
-// proves that the container's configuration is wrong, or that it refers to an object that does not exist.
+// proves that the container's configuration is wrong, or that the configuration refers to an object that does not
+// exist.
 func IsConfigError(text string) bool {
 	return slices.ContainsFunc(configErrors, func(e *regexp.Regexp) bool { return e.MatchString(text) })
 }
@@ -183,9 +184,9 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
 // it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
-// result is true for a new pod, and directly after the start of the first sandbox, the start of an earlier container,
-// or the end of an init container. If the kubelet can have begun long before the Event, the Event can be about a later
-// attempt, because the first Event might have expired.
+// result is true if the pod is new. The result is also true directly after the first sandbox or an earlier container
+// started, and directly after an init container ended. If the kubelet can have begun its work long before the Event,
+// the Event can be about a later attempt, because the first Event might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {

@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce replaces the pod by a pod with only the ephemeral containers, converted to main containers. The reduced pod
-// succeeds when all ephemeral containers have run. So the code for the pulls of a start-up can also handle the pulls of
-// ephemeral containers.
+// The method "reduce" replaces the pod with a pod that has only the ephemeral containers, converted to main containers.
+// The reduced pod succeeds when all ephemeral containers have run. So the code for the pulls of a start-up can also
+// handle the pulls of ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))

@@ -14,8 +14,8 @@ const (
 )
 
 // The reasons of the kubelet's Events about the creation and the start of a container (pkg/kubelet/events in
-// Kubernetes). The core takes no milestones from these Events, so an Event watch can leave them out. They count only
-// toward spamLimit. Before each run, the kubelet also creates an Event with reasonPulled.
+// Kubernetes). The core takes no milestones from these Events, so an Event watch can leave them out. These Events count
+// only toward spamLimit. Before each run, the kubelet also creates an Event with reasonPulled.
 const (
 	reasonCreated = "Created"
 	reasonStarted = "Started"
@@ -146,8 +146,8 @@ func (e *Evidence) possibleRuns(index int16) int {
 	return runs
 }
 
-// keepRuns keeps the highest number of recent runs that a container's status reports, up to the number that reaches
-// spamLimit alone.
+// keepRuns keeps the highest number of recent runs that a container's status reports, up to the number of runs whose
+// Events alone reach spamLimit.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true

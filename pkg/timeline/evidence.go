@@ -16,7 +16,7 @@ const (
 	maxContainers = 256
 	maxFailures   = 16
 	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
-	// limit: it sends fewer requests about the network of one pod in an hour, because the intervals between them grow.
+	// limit, because the intervals between its requests about the network of one pod grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
 	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events
@@ -133,9 +133,9 @@ type containerEvidence struct {
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the arrival of the latest status that allows this conclusion: the kubelet possibly restarted after
-	// a failed pull. A restarted kubelet does not report the failure until its next attempt. A status from a list also
-	// counts, because the agent can have missed statuses before the list.
+	// statusGapAt is the arrival of the latest status that suggests a restart of the kubelet after a failed pull. A
+	// restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
+	// the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
@@ -149,7 +149,7 @@ type containerEvidence struct {
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
 	refusal      uint64   // textHash of the error in an Event about a refusal; zero if there was none
-	// refusalsDiffer is true if the Events about refusals report several errors.
+	// refusalsDiffer is true if the Events about refusals report different errors.
 	refusalsDiffer bool
 	// misconfiguredAt is the latest time of an error that proves a wrong configuration of the container. otherRefusalAt
 	// is the latest time of any other error with which the kubelet refused the container. Zero means that there was no
@@ -159,14 +159,14 @@ type containerEvidence struct {
 	runs                            int      // the highest number of runs that a status reports
 }
 
-// refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the
-// kubelet could not create the container.
+// The type "refusals" holds the first occurrence, the latest occurrence and the count of one Event. The Event reports a
+// failure to create the container or to check its image.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// exit holds the exit code of one run of a container.
+// The type "exit" holds the exit code of one run of a container.
 type exit struct {
 	attempt, code int
 	outOfMemory   bool // the kernel killed the container for lack of memory
@@ -279,8 +279,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Three values do not count as a change of the evidence: the latest pod object, the arrival time of the latest
-// waiting reason, and the time of the latest request with a response.
+// pods. The evidence does not count as changed if only these values change: the latest pod object, the arrival time of
+// the latest waiting reason, and the time of the latest request with a response.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -32,7 +32,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval in which the occurrence that an Event reports happened, and the source of this interval.
+// window is the interval that contains the time of a reported occurrence, with the origin of this interval.
 type window struct {
 	origin           origin
 	bias             bias
@@ -118,7 +118,7 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
-		c.latest += eventSlack // the latest request has the same tolerance as the first request
+		c.latest += eventSlack // the kubelet queues the pull up to eventSlack after it creates the Event
 		e.constrain(c)
 		if o.Live { // a live Event arrives immediately after the request, but its timestamp is truncated to seconds
 			e.constrain(constraint{k, originEventArrival, biasSlack, minInstant, at(o.ArrivedAt) + eventSlack})

@@ -82,8 +82,8 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// The missing network explains why the kubelet has not registered the pod's objects. So unregistered objects are
-	// not a separate obstacle.
+	// The missing network explains why the kubelet does not watch the pod's ConfigMaps and Secrets yet. So
+	// obstacleNotRegistered is not a separate obstacle here.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 

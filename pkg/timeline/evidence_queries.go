@@ -38,7 +38,7 @@ func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 }
 
 // runtimeEarliest returns the earliest possible time of a milestone according to the runtime, or minInstant if the
-// runtime reports no time of the milestone.
+// runtime reports no time for the milestone.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {

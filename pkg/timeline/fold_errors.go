@@ -127,8 +127,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return f.undatedAfterHook(s)
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
-		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before, and
-		// its Events about this request can be lost.
+		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before the
+		// restart, and the Events about that request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),
@@ -265,7 +265,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 		if up := f.e.networkUp; up != 0 && up < h.last.latest {
 			return h.last.latest.sub(up)
 		}
-		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until the time "down"
+		if down := f.e.networkDownUntil(); down > from { // the runtime confirms that the obstacle lasted until "down"
 			return max(0, h.last.latest.sub(down)-networkRetry)
 		}
 	}

@@ -31,10 +31,10 @@ func (f *fold) endsOwnHook(c *Container) bool {
 	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
 }
 
-// orCredentials returns the wait before the kubelet requests a pull or finds a present image. Before, the kubelet can
-// look up the registry credentials, and run a credential plugin for a minute (pkg/kubelet/images, EnsureImageExists).
-// No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also contain work of the
-// kubelet.
+// orCredentials returns the wait before the kubelet requests a pull or finds a present image. During this wait, the
+// kubelet can look up the registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images,
+// EnsureImageExists). No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also
+// contain work of the kubelet.
 func orCredentials(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
@@ -72,7 +72,8 @@ func (f *fold) orLookup(wait step, index int16) step {
 // the pod's service account. Every pod except a static pod has a service account. Until the kubelet has found the
 // image, it can also look up credentials in order to pull the image again. If the image was absent at first, the Events
 // about its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases, the
-// kubelet asks the runtime about the image and then creates the Event. On a busy node, both take time.
+// kubelet asks the runtime about the image and then creates the Event. On a busy node, the runtime's response and the
+// creation of the Event take time.
 func (f *fold) undatedAfterHook(s Span) time.Duration {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
 	if i < 0 || i == len(f.containers)-1 {

@@ -201,9 +201,9 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// willRestart reports whether the container's latest run ended and the kubelet will start the container again. The
-// kubelet restarts a container after a failure, unless the restart policy forbids it. The kubelet restarts a container
-// without a failure only if the restart policy is Always.
+// willRestart reports whether the container's latest run ended and the kubelet will start the container again. After a
+// failure, the kubelet restarts the container unless RestartsNever is true. After a success, the kubelet restarts the
+// container only if RestartsAlways is true and the container is not an init container.
 func (f *fold) willRestart(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
@@ -221,7 +221,8 @@ func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.
 
 // afterEnd returns the phase of a pod that waits for the end of its other containers, because a container has ended for
 // good. A failed container is the reason why the pod is not ready, unless another party killed the container. If all
-// main containers have ended, the kubelet stops the sidecars. No phase describes the runs of a pod that completes.
+// main containers have ended, the kubelet stops the sidecars. If the ended container succeeded, afterEnd returns
+// PhaseUnattributed, because no phase describes how a pod runs to completion.
 func (f *fold) afterEnd(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}

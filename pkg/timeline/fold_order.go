@@ -105,9 +105,9 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of steps of an init container or a sidecar until the kubelet continued with the next
-// container: up to the first success of an init container, or before the end of a sidecar's last run. For other
-// containers, and for an init container that never succeeded, firstSuccess returns the number of all steps.
+// firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
+// of an init container end with its first success. The steps of a sidecar do not include the end of its last run. For
+// other containers, and for an init container without a success, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	switch last := len(steps) - 1; {
 	case c.Kind == KindSidecar && steps[last].key.milestone == MilestoneFinished:
@@ -127,9 +127,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// failureConstraints sets an upper limit for the time of the pod's failure: the write that reported the failure. The
-// agent needs the upper limit only if it did not see the failure live. The time of the write is on the control plane's
-// clock, so failureConstraints ignores a time before the end of a run.
+// failureConstraints sets an upper limit for the time of the pod's failure: the time of the write that reported the
+// failure. The agent needs the upper limit only if it did not see the failure live. The time of the write is on the
+// control plane's clock, so failureConstraints ignores a time before the end of a run.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
@@ -258,8 +258,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// narrow narrows the bounds of one sequence and reports whether any bound changed. If milestones contradict the order,
-// narrow does not change these milestones and returns conflicts.
+// The method "narrow" narrows the bounds of one sequence and reports whether any bound changed. If milestones
+// contradict the order, the method does not change these milestones and returns conflicts.
 func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
@@ -307,7 +307,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // narrow has already reported this contradiction
+				continue // the method "narrow" has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

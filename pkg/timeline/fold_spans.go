@@ -165,7 +165,8 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 // The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
 // cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
 // together. If the phases have different causes, the function returns a group phase. The result "merged" lists all
-// possible phases except the returned phase. PhaseUnattributed stands for a party without a phase.
+// possible phases except the returned phase. In the argument "phases", PhaseUnattributed stands for the work of a party
+// without a phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	if len(phases) > 1 && slices.Contains(phases, PhaseUnattributed) {
 		return PhaseUnattributed, slices.DeleteFunc(slices.Clone(phases), Phase.isUnattributed)

@@ -105,7 +105,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
 		case attempt == last && c.Kind == KindSidecar && !f.failed() && f.bounds.find(started.key) != nil:
-			// The next containers do not wait for a sidecar that fails after it had started.
+			// The next containers do not wait for a sidecar that fails after it started.
 		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c) || f.failedForGood(c):
 			steps = append(steps, f.endOf(c, finished))
 		}
@@ -152,8 +152,8 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 // wasKilled reports whether a run ended because the kubelet ended the whole pod. The status of a pod that the kubelet
 // ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because all its
 // runs failed, its status contains no reason. The kubelet writes no status while it waits for containers to end
-// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended
-// by itself.
+// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before another status reported the
+// pod's failure, the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false

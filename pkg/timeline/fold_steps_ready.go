@@ -57,7 +57,7 @@ func (f *fold) readyAfterEnd(k milestoneKey) bool {
 }
 
 // sameNews reports whether the agent learned about both milestones from the same observation. If the agent learns about
-// two milestones at once, no evidence tells which milestone came first.
+// two milestones at once, no evidence shows which milestone came first.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)

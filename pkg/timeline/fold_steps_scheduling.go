@@ -70,8 +70,8 @@ func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the
 // scheduler reported that no node fits, undatedScheduling returns the time before the report. If no report of the
-// scheduler is known, but an unobserved report or a scheduling gate is possible, undatedScheduling returns the whole
-// phase.
+// scheduler is known, but an unobserved report or a scheduling gate is possible, undatedScheduling returns the duration
+// of the whole phase.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))

@@ -32,7 +32,8 @@ func (f *fold) lostEvents() []string {
 			continue // the Event can be older than the watch
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			// Several containers share the image, and the Event does not show how many containers the Event represents.
+			// Several containers share the image, and the Event does not show how many of these containers it
+			// represents.
 			continue
 		}
 		pulled := f.pulls[index].pulled

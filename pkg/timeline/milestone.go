@@ -5,7 +5,7 @@ type Milestone uint8
 
 // The milestones of the whole pod come first, followed by the milestones of one container. The attempt number of a pull
 // milestone counts pulls. The attempt number of any other container milestone counts runs of the container. The attempt
-// numbers of MilestoneHeldUp and MilestoneSandboxFailed count obstacles and failed sandboxes.
+// number of MilestoneHeldUp counts obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node
@@ -32,7 +32,7 @@ const (
 	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image. This failure
 	// comes before the pull attempt.
 	MilestoneInspectFailed
-	MilestonePullRequested    // the kubelet requested the image, which begins the wait in the pull queue
+	MilestonePullRequested    // the kubelet requested the image; the wait in the pull queue begins
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image
 	MilestonePullResolved     // the image's manifest had arrived; unused if an Event contains the pull's duration
 	MilestonePullDownloaded   // the last byte of the image had arrived

@@ -85,9 +85,9 @@ type EventsWatched struct {
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
-	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. An observation
-	// with Limited does not report the end of a watch. If the pod had a watch before, a separate EventsLost has
-	// reported the end of that watch.
+	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. If Limited is
+	// true, the observation does not report the end of a watch. If the pod had a watch before, a separate EventsLost
+	// has reported the end of that watch.
 	Limited bool  `json:"limited,omitzero"`
 	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }

@@ -17,7 +17,7 @@ const (
 	obstacleMountAPI                        // the API server did not provide the content of a volume
 	// The kubelet has not received the content of a volume, or the content does not exist.
 	obstacleMountSync
-	// The kubelet does not watch the pod's objects yet, for example because the network is not ready.
+	// The kubelet does not watch the pod's ConfigMaps and Secrets yet, for example because the network is not ready.
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
@@ -114,15 +114,15 @@ const (
 	// networkPoll is the interval at which the kubelet asks the runtime whether its network is ready
 	// (updateRuntimeUp in pkg/kubelet).
 	networkPoll = 5 * time.Second
-	// podRetry and podRetryLeast are the longest and the shortest time until the kubelet retries a pod that it could
-	// not start (pkg/kubelet/pod_workers.go). podRetry is backOffPeriod with jitter, plus one second for a queue that
-	// the kubelet checks once a second. resync is the longest time until the kubelet syncs a pod again if no known
-	// failure causes an earlier retry.
+	// podRetry is the longest time until the kubelet retries a pod that it could not start
+	// (pkg/kubelet/pod_workers.go), and podRetryLeast is the shortest time. podRetry is backOffPeriod with jitter, plus
+	// one second for a queue that the kubelet checks once a second. resync is the longest time until the kubelet syncs
+	// a pod again if no known failure causes an earlier retry.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
-	// mountRetryFirst and mountRetryMost are the shortest and the longest back-off of the kubelet for a volume that
-	// it could not mount (pkg/util/goroutinemap/exponentialbackoff).
+	// mountRetryFirst is the kubelet's shortest back-off for a volume that it could not mount
+	// (pkg/util/goroutinemap/exponentialbackoff), and mountRetryMost is the longest back-off.
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
 	// retrySlack is the maximum time from the end of an obstacle to the kubelet's request for the sandbox. The

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Packed is a timeline in a fifth of its memory. The agent keeps the timeline of each pod until the pod is deleted, but
-// reads most timelines only when a client requests them.
+// Packed holds a timeline in a fifth of the memory that a Timeline needs. The agent keeps the timeline of each pod
+// until the pod is deleted, but reads most timelines only when a client requests them.
 type Packed struct{ text string }
 
 // Pack packs a timeline without its termination. All times must be in UTC.
@@ -88,7 +88,8 @@ func (p *packer) share(f *float64) {
 }
 
 // packText packs a text that occurs for the first time as 0 and the text. packText packs a repeated text as its number.
-// The packer copies the texts that it reads. Otherwise, a reader that keeps one text would keep the whole packed text.
+// The packer copies the texts that it reads. Otherwise, a reader that keeps one text would keep the whole packed text
+// in memory.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {
@@ -107,8 +108,8 @@ func packText[S ~string](p *packer, s *S) {
 	p.known[string(*s)] = len(p.known) + 1
 }
 
-// The method "at" packs the zero time as 0, and a repeated time as 1. The method "at" packs other times as the
-// difference to the previous time in seconds, and the nanoseconds.
+// The method "at" packs the zero time as 0, and a repeated time as 1. The method "at" packs any other time as its whole
+// seconds since the previous time, followed by its nanoseconds.
 func (p *packer) at(t *time.Time) {
 	const zero, repeated, other = 0, 1, 2
 	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())
@@ -160,7 +161,7 @@ func (p *packer) texts(all ...*string) {
 	}
 }
 
-// packSlice distinguishes nil from an empty slice, because the JSON of records does.
+// packSlice distinguishes nil from an empty slice, because the JSON of records also distinguishes them.
 func packSlice[E any](p *packer, s *[]E, each func(*E)) {
 	size := uint64(0)
 	if *s != nil {

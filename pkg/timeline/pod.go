@@ -173,23 +173,22 @@ type Container struct {
 	LivenessProbe  bool          `json:"liveness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
-	// StartupTiming and ReadinessTiming are zero without the probe.
+	// StartupTiming is zero without a startup probe, and ReadinessTiming is zero without a readiness probe.
 	StartupTiming   ProbeTiming `json:"startup_timing,omitzero"`
 	ReadinessTiming ProbeTiming `json:"readiness_timing,omitzero"`
 	// MemoryLimited is true if the container or its pod has a memory limit.
 	MemoryLimited bool `json:"memory_limited,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
-	// RestartsNever is true if the kubelet never restarts the container, whatever its exit code.
+	// RestartsNever is true if the kubelet never restarts the container, whatever the exit code.
 	RestartsNever bool `json:"restarts_never,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits because of its configuration. The kubelet's message about a wrong
-	// configuration says that a value is wrong, or that a value refers to an object that does not exist. See
-	// IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration. In this case, the kubelet's message
+	// proves that a value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`

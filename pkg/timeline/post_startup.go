@@ -21,7 +21,7 @@ type PostStartupRuns struct {
 }
 
 // NewPostStartupRuns returns a PostStartupRuns that begins with the pod object at the end of the start-up. Observe does
-// not return the runs that had already ended, because the start-up's records contain these runs.
+// not return the completed runs in this pod object, because the start-up's records contain these runs.
 func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
@@ -33,7 +33,7 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	return s
 }
 
-// Observe returns the runs that have ended after the previous call. If several runs ended between two pod objects,
+// Observe returns the runs that have ended since the previous call. If several runs ended between two pod objects,
 // Observe returns only the runs that the later pod object reports. Observe returns no runs for a pod that is being
 // deleted, because TerminationEvidence covers these runs.
 func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {

@@ -12,7 +12,7 @@ const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // maximum number of samples after thinning, which leaves room for new samples
+	thinnedLog     = 900 // maximum number of samples after discardSamples, so that there is room for new samples
 )
 
 // Stalled is the total time since boot in which tasks of the node waited for a resource while other tasks could run.
@@ -40,7 +40,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-		// If shares are equal, the earlier resource wins, because it explains more delays.
+		// If two shares are equal, the resource that comes first in this list wins, because it explains more delays.
 	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share

@@ -96,7 +96,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
 	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
-		p.Timed = p.Error <= p.Pull // a larger error bound means that most of the duration is a guess
+		p.Timed = p.Error <= p.Pull // an error bound above p.Pull means that the duration is mostly a guess
 	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))

@@ -50,7 +50,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 		all = slices.Insert(all, 0, f)
 	}
 	c := e.specOf(index)
-	sole := c != nil && e.only(c.Image) != nil // if false, the kubelet also counts the failures of other containers
+	sole := c != nil && e.only(c.Image) != nil // if false, the back-off also counts the failures of other containers
 	countsAll := func(f failureEvent) bool { return sole && e.requestsBy(index, f.latest) == int(f.atLeast)+1 }
 	fromStart := sole && e.firstSeen.live && !e.mayMissFirstEvents() &&
 		all[0].origin != originArrival && (!e.eventLimitReached() || countsAll(all[0]))
@@ -109,7 +109,8 @@ func (c *containerEvidence) withBackoffs(
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures after the last time at which the kubelet can have lost its back-off state.
-	// exact is true if the kubelet counts the same number. counted is true if the Events' own counts are valid.
+	// exact is true if the kubelet certainly counts the same number of failures. counted is true if the Events' own
+	// counts are valid.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -164,9 +165,10 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. appendSpan divides the time after a failed pull into the certain
-// back-off of the kubelet and an uncertain rest, which can contain further pulls at unknown times. If the uncertain
-// rest is not longer than the usual time until the kubelet's next sync, it counts as the error bound of the back-off.
+// appendSpan appends the phase between two milestones. appendSpan divides the time after a failed pull into two phases:
+// the kubelet's certain back-off, and the remaining time, which can contain further pulls at unknown times. If the
+// remaining time is not longer than the usual time until the kubelet's next sync, the remaining time counts as the
+// error bound of the back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
@@ -215,7 +217,7 @@ func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bo
 	return nil
 }
 
-// allRequests yields the requests of all Pulling Events, also of Events that a restarted kubelet created.
+// allRequests yields the requests of all Pulling Events, including Events that a restarted kubelet created.
 func (p *pullEvidence) allRequests(first []window) func(func(constraint) bool) {
 	return func(yield func(constraint) bool) {
 		for _, w := range first {
@@ -247,7 +249,7 @@ func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 }
 
 // The method "over" returns the time of the kubelet's next attempt after a failed pull: the next sync after the
-// back-off. The argument "to" is the next known milestone. The estimate is before the instant "until".
+// back-off. The argument "to" is the next known milestone. The estimate of the result is before the instant "until".
 func (b pullBackoff) over(from, to *bound, until instant) *bound {
 	next := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
 	due := &bound{key: next, origins: from.origins}

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// responseSlack is the maximum time from an image's timestamp to the runtime's response. Before the response,
+// responseSlack is the usual maximum time from an image's timestamp to the runtime's response. Before the response,
 // containerd stores the image under its other names, with one database write for each name, and reads the image's size
 // (internal/cri/server/images, PullImage).
 const responseSlack = instant(250 * time.Millisecond)
@@ -81,8 +81,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// The method "only" returns the single container of the pod that has the given image. The method returns nil if several
-// containers have the image, because any of them can have pulled it.
+// The method "only" returns the pod's only container with the given image. The method returns nil if several containers
+// have the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -126,8 +126,9 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The image's timestamps limit the end more precisely than the kubelet's next Event or status.
-			c.bias = biasEarliest
+			// The pull probably ended soon after the image's timestamp. But a busy disk can have slowed the last write, so
+			// only the kubelet's next step limits the end.
+			c.bias, c.latest = biasEarliest, maxInstant
 		}
 		constraints = append(constraints, c)
 	}
@@ -144,8 +145,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// The method "responded" returns the constraint on the time of the runtime's response, which the kubelet reports in an
-// Event.
+// The method "responded" converts the interval of a kubelet Event to the constraint on the time of the runtime's
+// response.
 func (w window) responded(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {

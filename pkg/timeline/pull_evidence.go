@@ -108,9 +108,9 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have reported whether it has a container's image.
-// The kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if
-// the time is unknown.
+// imageCheckedBy returns the latest time at which the runtime can have reported whether it has a container's image. The
+// kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if the
+// time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {

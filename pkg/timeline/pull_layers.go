@@ -185,7 +185,7 @@ func (p Pull) Sized() bool {
 }
 
 // ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime has
-// no timestamp of a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
+// no timestamp for a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
@@ -195,9 +195,9 @@ func (p Pull) ownBytes() bool {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns the start and the end of the unpacking of the pull's layers, and the time that the runtime spent on
-// unpacking. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other layers
-// can still arrive during the unpacking. The results are zero if the runtime does not report layers.
+// Unpacking returns when the runtime began to unpack the pull's layers, when the unpacking ended, and how long the
+// runtime unpacked. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other
+// layers can still arrive during the unpacking. The results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {

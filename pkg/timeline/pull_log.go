@@ -203,8 +203,8 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
 // The time of the request can be later than the end of the pull, because both times are inexact. A request later than
-// "latest" belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image
-// again.
+// "latest" belongs to the next attempt, because the back-off lasts several seconds before the kubelet requests the
+// image again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -213,8 +213,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
-// A layer that is assigned to one pod counts as shared in the pulls of all other pods.
+// Settle records a final timeline. Settle also records that the layers of the timeline's pulls belong to the timeline's
+// pod. A layer that belongs to one pod counts as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxRecentLayers is the maximum number of layers in recentLayers, which is enough for several dozen images. Older
-// layers are not needed, because pulls that share a layer run at the same time.
+// maxRecentLayers is the maximum number of layers in recentLayers. This number is enough for several dozen images.
+// Older layers are not needed, because pulls that share a layer run at the same time.
 const maxRecentLayers = 2048
 
 // recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.
@@ -23,8 +23,8 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// The method "add" records the pod with which a layer arrived. The method keeps the pod that an earlier call recorded
-// for the same arrival.
+// The method "add" records the pod whose pull downloaded a layer. The method keeps the pod that an earlier call
+// recorded for the same arrival.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -43,8 +43,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each layer whether it arrived with another pod. The argument "uid" is the UID of the layers' own
-// pod. If no layer arrived with another pod, the result is nil.
+// sharedBy reports for each layer whether the layer arrived with another pod's pull. The argument "uid" is the UID of
+// the pod whose pull contains the layers. If no layer arrived with another pod's pull, the result is nil.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {

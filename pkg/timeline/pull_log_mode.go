@@ -11,7 +11,7 @@ import (
 const (
 	// loggedError is the largest error bound of a logged pull's times. The time in an Event's name is up to 100 ms
 	// late. The delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added
-	// to the maximum.
+	// to loggedError.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.

@@ -47,8 +47,8 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 }
 
 // The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
-// has no pull queue, the request time of another pull replaces an unknown start. On a node that can have a queue, a
-// pull with an unknown start counts only for the time in which it certainly ran.
+// has no pull queue, another pull with an unknown start counts from the time of its request. On a node that can have a
+// queue, a pull with an unknown start counts only for the time in which it certainly ran.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

@@ -113,9 +113,10 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no sandbox at
-// the time of the request. Until the runtime responds, the request counts as a pull in the queue. While an unconfirmed
-// request exists, PullLog names no pull as the reason for another pod's wait, because the named pull could be wrong.
+// requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
+// the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
+// queue. While an unconfirmed request exists, PullLog names no pull as the reason for another pod's wait, because the
+// named pull could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

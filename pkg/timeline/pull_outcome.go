@@ -154,7 +154,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // the kubelet received the pod at most liveSlack before the agent
+		return true // the kubelet received the pod at most liveSlack before the agent did
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

@@ -49,8 +49,8 @@ func (p *Pod) failedEarlier(c Container) bool {
 	return false
 }
 
-// statusFailures returns the failed pulls that the statuses report, except the first. The kubelet's client can have
-// dropped the Events about failed pulls, because it limits the Events of each pod.
+// statusFailures returns the failed pulls that the statuses report, except the first failed pull. The kubelet's client
+// can have dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
 // When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
 // attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
@@ -83,8 +83,8 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
 // kubelet requests the image again only after its back-off. So if a request and a failure have nearly the same time,
-// the request came first. But a restarted kubelet has no back-off. If both times are in the names of Events, they show
-// the order.
+// the request came first. But if both times are from the names of Events, the method compares the exact times, because
+// a restarted kubelet has no back-off.
 func (f failureEvent) follows(request constraint) bool {
 	switch {
 	case f.origin == originArrival:

@@ -171,8 +171,8 @@ func (e *Evidence) askedSince() time.Time {
 
 // requestsEvents reports whether the start-up needs the kubelet's Events. If a container's image needs a pull or was
 // pulled, the start-up needs Events until the kubelet's Event about the pull arrives. A pod whose images are all on the
-// node needs no Events. If the runtime's response about an image is overdue, the agent assumes that the image can need
-// a pull.
+// node needs no Events. If the runtime's response about an image is overdue, the agent assumes that the image might
+// need a pull.
 //
 // After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {

@@ -24,9 +24,9 @@ type Sandbox struct {
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store).
-	// containerd sets updated_at for the last time after the start of the sandbox container. RunningAt is meaningful
-	// only if Ready is true.
+	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store). The last
+	// change of updated_at happens after the start of the sandbox container. RunningAt is meaningful only if Ready is
+	// true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
 	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.
@@ -58,8 +58,8 @@ type ContainerRun struct {
 type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
-	// FirstPulledAt and PulledAt are the ends of the first and the latest pull of this reference (containerd:
-	// created_at and updated_at in the image store). FirstPulledAt and PulledAt are zero if the runtime does not report
+	// FirstPulledAt is the end of the first pull of this reference (containerd: created_at in the image store).
+	// PulledAt is the end of the latest pull (containerd: updated_at). Both are zero if the runtime does not report
 	// these times.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`

@@ -9,7 +9,7 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. The duration catchUp after a silence also counts as overlap.
+	// count as a possible cause of delay. The overlap also includes time within catchUp after the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.

@@ -167,7 +167,8 @@ const leastGrace = 2 * time.Second
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
 // killedOnTime reports whether the kubelet kills a container exactly after killAfter. killedOnTime returns false for a
-// container with a pre-stop hook, and for a sidecar, which stops after the containers that it serves.
+// container with a pre-stop hook. killedOnTime also returns false for a sidecar, because a sidecar stops after the
+// containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

@@ -27,9 +27,9 @@ func (f *terminationFold) extraGrace(name string) time.Duration {
 	return leastGrace
 }
 
-// stoppedLate reports whether the kubelet's first request to stop a container does not explain its end. If the stop
-// request succeeds, the runtime kills the container at the end of the grace period. The stop request fails if the
-// kubelet or the runtime restarts: the runtime then sends no SIGKILL, because the request was canceled (containerd:
+// stoppedLate reports whether the kubelet's first request to stop a container does not explain when the container
+// ended. If the stop request succeeds, the runtime kills the container at the end of the grace period. If the kubelet
+// or the runtime restarts, the stop request is canceled, and the runtime sends no SIGKILL (containerd:
 // container_stop.go, stopContainer). After the restart, the kubelet sends another request with the full grace period.
 func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 	if again := s.killingLast; s.killingAt != 0 && again-s.killingAt > restartTakes && again <= end.latest {

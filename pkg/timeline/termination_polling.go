@@ -36,5 +36,5 @@ func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	return askWaiting
 }
 
-// The method "open" reports whether a container ran, but no source has reported its end yet.
+// The method "open" reports whether a container ran and no source has reported its end yet.
 func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }

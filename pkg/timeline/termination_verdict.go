@@ -126,7 +126,7 @@ func (t Termination) ran(s *Stop) string {
 }
 
 // The method "ignored" returns, as text, how long a killed container ignored its stop signal. A sidecar gets the signal
-// when the containers that it serves have stopped, or leastGrace before its kill.
+// when the containers that it serves have stopped, but at least leastGrace before its kill.
 func (t Termination) ignored(s *Stop) string {
 	if s.Kind != KindSidecar {
 		return t.ran(s)

@@ -57,17 +57,17 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
-	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the same form
-	// as Missing. Missing does not contain the milestones in Unreported.
+	// Unreported lists the milestones that lack evidence because the runtime can never report them. The entries have
+	// the same form as in Missing. Missing does not contain the milestones in Unreported.
 	Unreported []string
 	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
 	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string
-	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. Events that
-	// the kubelet's client drops by design after 25 Events about the pod do not make a timeline incomplete.
+	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. After 25
+	// Events about a pod, the kubelet's client drops Events by design; these Events do not make a timeline incomplete.
 	Incomplete bool
-	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
-	// contains the earliest 32 Events, in order.
+	// EventMessage holds the kubelet's Events of the start-up that an Event watch delivered: the earliest 32 Events, in
+	// order.
 	EventMessage []EventMessage
 
 	Revision    string // see Pod.Revision
@@ -87,8 +87,8 @@ type Timeline struct {
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
 // is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number 0 stands for the first
 // start-up of the pod, because the agent times only the first start-up. For a static pod, the ID is the kubelet's UID,
-// a slash and the time in nanoseconds when the kubelet read the manifest. The UID of a static pod's object is not used,
-// because a new object for the same static pod has another UID.
+// a slash and the time in nanoseconds when the kubelet read the manifest. The ID of a static pod does not contain the
+// UID of the pod's object, because a new object for the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
@@ -154,10 +154,10 @@ type Pull struct {
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // the reason of the failure, for imagepull.OutcomeFailed
+	Failure   imagepull.Failure // the reason for the failure, for imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // when the kubelet requested the pull, which then waits in the node's pull queue
+	RequestedAt  time.Time // when the kubelet requested the pull; then the pull waits in the node's pull queue
 	StartedAt    time.Time // when the kubelet asked the runtime to pull
 	DownloadedAt time.Time // when the last byte had arrived; zero if unknown
 	FinishedAt   time.Time // when the runtime responded
@@ -191,8 +191,8 @@ type Pull struct {
 	// can skip attempts.
 	Unconfirmed bool
 
-	// Credentials is the part of Pull that a credential plugin of the kubelet might have used. Credentials is zero if
-	// the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
+	// Credentials is the part of the duration Pull that a credential plugin of the kubelet might have used. Credentials
+	// is zero if the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
 	Credentials time.Duration
 
 	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted

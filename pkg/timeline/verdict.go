@@ -17,7 +17,7 @@ const leastNamed = 50 * time.Millisecond
 // severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part is the sum of all phases of a start-up in which a party did the same work.
+// part is the sum of all phases in which one party did the same work during a start-up.
 type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
@@ -65,7 +65,7 @@ func (t Timeline) mergedParts() []part {
 	return parts
 }
 
-// keyOf returns the key of the part that a span counts for. A verdict adds up all spans that have the same key.
+// keyOf returns the key of the part to which a span belongs. A verdict adds up all spans that have the same key.
 func (t Timeline) keyOf(s Span) string {
 	if !s.Phase.IsGroup() || s.Phase == PhaseImagePull {
 		return t.keyOfPhase(s.Phase, s)
@@ -202,10 +202,10 @@ func (s Span) namesHook() bool {
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
 }
 
-// partLength returns the length of a part as text. The arguments "bound" and "total" are the error bounds of the part
-// and of the total. If the part's error bound is greater than half of its length, the length is uncertain, so the text
-// contains the error bound. The verdict contains the total's error bound, so the text contains only error bounds that
-// are visibly greater than the total's error bound.
+// partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
+// "total" is the total's error bound. If the part's error bound is greater than half of its length, the length is
+// uncertain, so the text contains the error bound. The verdict already contains the total's error bound, so the text
+// omits a part's error bound that is not visibly greater.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)

@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// describeQueue describes the wait in the node's pull queue in the given spans. The text is empty if the evidence names
-// no other pull. If several pulls were ahead, the text does not blame a single pull for the whole wait. If the other
-// pull was a pull of the same image, the text also names the registry, because this pull would wait for the same
-// download even without the queue.
+// describeQueue describes, as text, why the pulls in the given spans waited in the node's pull queue. The text is empty
+// if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for the whole
+// wait. If the other pull was of the same image, the text also names the registry, because the waiting pull would wait
+// for the same download even without the queue.
 func (t Timeline) describeQueue(spans []Span) string {
 	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
@@ -46,7 +46,7 @@ type queueDelay struct {
 	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
 	waited   time.Duration // sum of the longest delays
 	same     bool          // each waiting pull needed the same image as the pull that delayed it
-	registry string        // the source of the image, if "same" is true
+	registry string        // the registry of the image as text, if "same" is true
 }
 
 // The method "source" returns the words about the registry of the image, or an empty text if the registry is unknown.
@@ -57,7 +57,7 @@ func (q queueDelay) source() string {
 	return " from " + q.registry
 }
 
-// blockerOf returns the longest delays of the pulls in the given spans.
+// blockerOf returns the sum of the longest delays of the waiting pulls in the given spans.
 func (t Timeline) blockerOf(spans []Span) queueDelay {
 	by := queueDelay{same: true}
 	for _, s := range spans {
@@ -76,8 +76,8 @@ func (t Timeline) blockerOf(spans []Span) queueDelay {
 	return by
 }
 
-// aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one pull in
-// the given spans waited.
+// aheadOf returns the number of pulls that were ahead of the waiting pull in the node's queue. aheadOf returns 0 if
+// more than one pull in the given spans waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
 	for _, s := range spans {
@@ -137,8 +137,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in the given
-// spans, as text. The text is empty if no other pull is known.
+// concurrencyOf returns, as text, the number of other pulls that shared the node's network link with the pulls in the
+// given spans. The text is empty if no other pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -161,8 +161,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf returns a note about lazy images in the given spans: their content can arrive after the pull. The note is
-// empty if no image is lazy.
+// lazilyOf returns a note about lazy images in the given spans. The content of a lazy image can arrive after the pull.
+// The note is empty if no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
@@ -194,9 +194,9 @@ func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.At
 // The method "rated" reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
-// registryOf returns the source of a container's image, or an empty text if the registry is unknown. The image
-// reference names the registry's host. The runtime might have asked a mirror or a pull-through cache instead, but the
-// runtime does not report its source.
+// registryOf returns the words "REGISTRY or its mirror" for a container's image, or an empty text if the registry is
+// unknown. The image reference names the registry's host. The runtime might have asked a mirror or a pull-through cache
+// instead, but the runtime does not report the host that it asked.
 func (t Timeline) registryOf(container string) string {
 	i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == container })
 	if i < 0 || t.Pulls[i].Registry == "" || t.Pulls[i].Registry == imagepull.UnknownRegistry {

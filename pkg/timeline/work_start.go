@@ -6,16 +6,16 @@ import "time"
 // So the kubelet usually detects the end of an init container within this interval.
 const relistEvery = time.Second
 
-// The kubelet works on one container after the other, from the container's image to its start, without
-// interruption (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have checked a container's image
-// before the steps of the earlier containers.
+// The kubelet works on one container at a time: it checks or pulls the image, creates the container and starts it, and
+// only then continues with the next container (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have
+// checked a container's image before the steps of the earlier containers.
 
 // workStart returns the earliest possible start of the kubelet's work on a container. workStart considers only the
-// attempt that created the container. Three events come before the result: the start of the sandbox, the end of each
-// earlier init container, and the start of each container that ran before this container's creation. If another
-// container started after this container's creation, the kubelet had skipped the other container, for example because
-// the other container was in back-off. If an earlier creation of the container failed, an earlier attempt might have
-// pulled the image. So after a failed creation, workStart uses only conditions that are true for every attempt.
+// attempt that created the container. The kubelet starts this work after the start of the sandbox, after the end of
+// each earlier init container, and after the start of each container that ran before this container's creation. If
+// another container started after this container's creation, the kubelet had skipped the other container, for example
+// because the other container was in back-off. If an earlier creation of the container failed, an earlier attempt might
+// have pulled the image. So after a failed creation, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -30,7 +30,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		case known.key.container == podWide:
 			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
 				known.earliest <= created {
-				start = known.earliest // some runtimes report no upper bound
+				start = known.earliest // some runtimes report no upper bound for the start of the sandbox
 			}
 		case volume, known.latest > created:
 		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
@@ -51,8 +51,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor finds the container with the given name among the containers on which the kubelet works before the
-// container c. If no such container exists, predecessor returns nil.
+// predecessor returns the container with the given name if the kubelet works on it before the container c. Otherwise,
+// predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -66,9 +66,9 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// can start late even if the previous init container had already ended, because the kubelet detects the end only when
-// it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start hook, and
-// during back-off. After the last wait, the kubelet creates the container immediately.
+// does not start this work immediately after the previous init container ended, because the kubelet detects the end
+// only when it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start
+// hook, and during back-off. After the last wait, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)

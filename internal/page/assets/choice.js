@@ -55,8 +55,7 @@ export function matcher(c, nodeNow) {
 }
 
 // choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
-// start-ups that match all other filters. By default, start-ups in progress are sorted by age, because this order is
-// stable.
+// start-ups that match all other filters. By default, start-ups in progress are sorted by age, a stable order.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

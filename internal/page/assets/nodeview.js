@@ -55,8 +55,7 @@ class NodeStartUp {
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // If the agent runs with --node-startup, `want` requests the record once, and then every few seconds while the node
-  // starts.
+  // With --node-startup, `want` requests the record once, and then every few seconds while the node starts.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;

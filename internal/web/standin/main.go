@@ -28,7 +28,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// options are the flags.
+// options contains the values of the flags.
 type options struct {
 	listen                               string
 	pods, changes                        int

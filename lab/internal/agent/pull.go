@@ -50,7 +50,7 @@ type Pull struct {
 	Layers       []Layer     `json:"layers"`
 	// Lazy is true if a snapshotter mounted layers. The content of these layers arrives while the container runs.
 	Lazy      bool     `json:"lazy"`
-	Sized     bool     `json:"sized"` // the ratio of Download.Bytes and PullSeconds shows the speed of the registry
+	Sized     bool     `json:"sized"` // true if Download.Bytes and PullSeconds show the registry's speed
 	BlockedBy *Blocker `json:"blocked_by"`
 	Sources   []string `json:"sources"`
 }

@@ -80,9 +80,9 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	// the container starts or runs, and its image is lazy
+	// true if the container starts or runs, and its image is lazy
 	ImageLoading bool      `json:"image_loading"`
-	Open         bool      `json:"open"`     // the phase was in progress when the agent made the record
+	Open         bool      `json:"open"`     // true if the phase was in progress when the agent made the record
 	Pressure     *Pressure `json:"pressure"` // absent if the agent did not measure the pressure
 }
 

@@ -100,7 +100,7 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	}
 	var object corev1.Pod
 	if err := b.Kube.Get(ctx, b.PodPath(pod), &object); err != nil {
-		return "", fmt.Errorf("get the token's pod: %w", err)
+		return "", fmt.Errorf("get the pod that the token names: %w", err)
 	}
 	return b.TokenOf(ctx, object)
 }

@@ -81,7 +81,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, err
 }
 
-// ClearAll clears the remaining benches of killed runs with the given purpose.
+// ClearAll clears the benches that killed runs left behind, if the benches have the given purpose.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {

@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. Calls that the previous process has not responded to
-// have failed.
+// runtimeStarts is the first message of a new containerd process. If the previous process has not responded to a call,
+// the call has failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {

@@ -56,7 +56,7 @@ func (b *Bench) KubeletStartedAt(after time.Time) (time.Time, error) {
 	defer file.Close()
 	at, err := firstLineAbout(file, kubeletStarting, layout.NodeName, after, time.Now())
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the kubelet's log about its start: %w", err)
+		return time.Time{}, fmt.Errorf("find the kubelet's start in the kubelet's log: %w", err)
 	}
 	return at, nil
 }

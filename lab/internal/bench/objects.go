@@ -58,7 +58,7 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision creates the volume for a claim of CreateLateClaim, in place of a provisioner.
+// Provision creates the volume for a claim that CreateLateClaim created, in place of a provisioner.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }
@@ -90,7 +90,7 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 			}},
 	}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/persistentvolumeclaims", claim); err != nil {
-		return fmt.Errorf("create claim: %w", err)
+		return fmt.Errorf("create PersistentVolumeClaim: %w", err)
 	}
 	return nil
 }

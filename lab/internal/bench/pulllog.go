@@ -10,8 +10,9 @@ import (
 
 // PullCall is one call of the runtime's method PullImage. The times are from containerd's log.
 type PullCall struct {
-	Span          // EndAt is zero while the call is in progress
-	Failed string // containerd's error message
+	Span               // EndAt is zero while the call is in progress
+	StoredAt time.Time // when containerd stored the image under the requested name; zero for containerd 1.x
+	Failed   string    // containerd's error message
 }
 
 // PullLog reads the calls of PullImage from containerd's log. PullLog skips the lines that were in the log before
@@ -44,9 +45,20 @@ func (l *PullLog) Of(reference string) ([]PullCall, error) {
 }
 
 var (
+	imageStore = regexp.MustCompile(`^Image(?:Create|Update) event name:"([^"]+)"`)
 	imageCall  = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*| failed)?$`)
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
+
+// The method "stored" records when containerd first stored the image of a call in progress.
+func (l *PullLog) stored(reference string, at time.Time) {
+	for i, call := range l.calls[reference] {
+		if call.EndAt.IsZero() && call.StoredAt.IsZero() {
+			l.calls[reference][i].StoredAt = at
+			return
+		}
+	}
+}
 
 func (l *PullLog) take(line []byte) {
 	at, message, ok := readRuntimeLine(string(line))
@@ -57,6 +69,10 @@ func (l *PullLog) take(line []byte) {
 		l.endAll()
 	}
 	l.last = at
+	if stored := imageStore.FindStringSubmatch(message); stored != nil {
+		l.stored(stored[1], at)
+		return
+	}
 	found := imageCall.FindStringSubmatch(message)
 	if found == nil {
 		return

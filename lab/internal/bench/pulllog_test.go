@@ -35,6 +35,8 @@ func TestPullLog(t *testing.T) {
 time="2026-01-01T00:00:01.5Z" level=info msg="PullImage \"r/b:1\""
 time="2026-01-01T00:00:02Z" level=error msg="PullImage \"r/a:1\" failed" error="rpc error: \"r/a:1\" not found"
 time="2026-01-01T00:00:03Z" level=info msg="PullImage \"r/a:1\""
+time="2026-01-01T00:00:03.5Z" level=info msg="ImageCreate event name:\"r/a:1\" labels:{key:\"k\" value:\"v\"}"
+time="2026-01-01T00:00:03.6Z" level=info msg="ImageUpdate event name:\"r/a:1\" labels:{key:\"k\" value:\"v\"}"
 time="2026-01-01T00:00:04Z" level=info msg="PullImage \"r/a:1\" returns image refe`)
 	if calls := of("r/a:1"); len(calls) != 2 || Failures(calls) != 1 || calls[0].Length() != time.Second ||
 		len(Ended(calls)) != 1 {
@@ -45,7 +47,8 @@ time="2026-01-01T00:00:04Z" level=info msg="PullImage \"r/a:1\" returns image re
 	}
 	grow("rence \\\"sha256:1\\\"\"\n")
 	if calls := of("r/a:1"); len(calls) != 2 || len(Ended(calls)) != 2 || calls[1].Length() != time.Second ||
-		calls[1].Failed != "" {
+		calls[1].Failed != "" || !calls[0].StoredAt.IsZero() ||
+		!calls[1].StoredAt.Equal(calls[1].StartAt.Add(time.Second/2)) {
 		t.Errorf("got %+v", calls)
 	}
 	if calls := of("r/b:1"); len(calls) != 1 || len(Ended(calls)) != 0 {

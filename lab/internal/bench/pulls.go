@@ -28,8 +28,10 @@ type Attempt struct {
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	Hit       bool  // true if a fault of the registry interrupted or refused a response; a missing login is no fault
-	Direct    bool  // true if the node received configuration or layers without a mirror
+	// Hit is true if a fault of the registry interrupted or refused a response. The refusal of a request without
+	// credentials is not a fault.
+	Hit    bool
+	Direct bool // true if the node received configuration or layers without a mirror
 }
 
 // PullCollector collects the pull attempts since the call of CollectPulls.
@@ -130,7 +132,8 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	return attempts
 }
 
-// accesses returns the requests for an image from the registry's log, without the requests of the lab's own pushes.
+// accesses returns the requests for an image that are in the registry's log, except the requests of the lab's own
+// pushes.
 func (w *PullCollector) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
 	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
 	if !ours {

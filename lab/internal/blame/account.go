@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Account contains the evidence about one pod's start-up from sources other than the agent.
+// Account contains the evidence that sources other than the agent provide about one pod's start-up.
 type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding

@@ -9,8 +9,8 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Unattributed is the time without a reported cause. It includes time with a wrong reported cause if this time lies
-	// within the phase's error bound.
+	// Unattributed is the time without a reported cause. Unattributed includes time with a wrong reported cause if this
+	// time lies within the phase's error bound.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
@@ -72,7 +72,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// The method "count" adds the time in which a stretch and a phase overlap to the score. The argument "length" is the
+// The method "count" adds to the score the time in which a stretch and a phase overlap. The argument "length" is the
 // duration of the overlap. The argument "proven" is the part of the overlap that lies outside the phase's error bound.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)

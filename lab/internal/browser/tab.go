@@ -21,8 +21,8 @@ import (
 type Look struct {
 	Width, Height int64
 	Dark          bool
-	Phone         bool // touch input, and two device pixels per CSS pixel
-	Contrast      bool // forced colors
+	Phone         bool // true for touch input and two device pixels per CSS pixel
+	Contrast      bool // true for forced colors
 }
 
 // patience is the time limit for one step in a tab.
@@ -192,7 +192,7 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 			return nil
 		}
 		if time.Since(began) > limit {
-			// The content of the page helps most to find the problem.
+			// The content of the page usually shows the problem best.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
 			return fmt.Errorf("wait for %s: the condition is not true after %s; the page shows: %s", what, limit, shown)
 		}

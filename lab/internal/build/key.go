@@ -29,7 +29,7 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 }
 
 // toolKey returns the cache key of groups of third-party programs. The key depends on the exact versions of the
-// modules, their sources in the lab, the Go version, and the flags.
+// modules, the Go files in the lab's directories for the tools, the Go version, and the flags.
 func toolKey(source, goVersion string, groups []group) (string, error) {
 	var files, words []string
 	for _, g := range groups {
@@ -49,7 +49,8 @@ func toolKey(source, goVersion string, groups []group) (string, error) {
 	return keyOf(source, files, append(words, compilerFlags, goVersion)...)
 }
 
-// payloadKey returns the cache key of the lab's own programs. The key depends on their sources and the Go version.
+// payloadKey returns the cache key of the lab's own programs. The key depends on the sources of these programs and on
+// the Go version.
 func payloadKey(source, goVersion string) (string, error) {
 	files := []string{"go.mod"}
 	for _, dir := range payloadSources() {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock locks the cache, and waits while another lab builds into the same cache. The kernel releases the lock when the
-// process ends for any reason.
+// lock locks the cache, and waits while another lab command builds into the same cache. The kernel releases the lock
+// when the process ends for any reason.
 func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(b.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -27,13 +27,13 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, fmt.Errorf("lock build cache: %w", err)
 		}
 		if !stated {
-			b.Report.Say("waiting for another lab that is building into %s", b.Cache)
+			b.Report.Say("waiting for another lab command that is building into %s", b.Cache)
 			stated = true
 		}
 		select {
 		case <-ctx.Done():
 			_ = file.Close()
-			return nil, fmt.Errorf("another lab is still building into %s: %w", b.Cache, ctx.Err())
+			return nil, fmt.Errorf("another lab command is still building into %s: %w", b.Cache, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -25,14 +25,15 @@ type program struct {
 	pkg  string
 }
 
-// runtimeGroups returns the programs of the container runtime. Programs without cgo are static, and their linking is
-// faster. Only runc requires cgo: for seccomp, and for code that enters namespaces before the Go runtime starts. The
-// tags for runc exclude libc's resolver, because the compilation of the resolver takes long. All stacks use the same
-// runc.
+// runtimeGroups returns the programs of the container runtime. Programs without cgo are static, and link faster. Only
+// runc requires cgo, for seccomp and for code that enters namespaces before the Go runtime starts. The tags for runc
+// exclude libc's resolver, because the compilation of the resolver takes a long time. All stacks use the same runc.
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
 	containerd := commands + "containerd"
-	if c.Stargz { // stargz has no command for a containerd with a built-in snapshotter, so the module contains one
+	// The project stargz-snapshotter has no command that runs containerd with a built-in snapshotter, so the lab has
+	// its own command.
+	if c.Stargz {
 		containerd = modulePath + "/tools/" + c.Dir
 	}
 	programs := []program{

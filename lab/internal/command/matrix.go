@@ -113,7 +113,7 @@ func readVersions(ctx context.Context, n node.Node, r *matrix.Result) error {
 	defer client.Close()
 	var node corev1.Node
 	if err := client.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
-		return fmt.Errorf("read the versions of the node: %w", err)
+		return fmt.Errorf("read the versions of the node's software: %w", err)
 	}
 	info := node.Status.NodeInfo
 	r.Kubernetes = info.KubeletVersion

@@ -1,6 +1,6 @@
 // Package credentials is the lab's credential provider plugin. The kubelet runs the plugin before it pulls an image,
-// and the plugin prints the login of the lab's registry. Scenarios can make the plugin slow, or make it fail. The
-// plugin logs each run with its time.
+// and the plugin prints the user name and the password for the lab's registry. Scenarios can make the plugin slow, or
+// make it fail. The plugin logs each run with its time.
 //
 // The plugin implements the API credentialprovider.kubelet.k8s.io/v1. The package uses only the standard library,
 // because it is compiled into a small static program.
@@ -32,7 +32,7 @@ type response struct {
 	Kind          string           `json:"kind"`
 	CacheKeyType  string           `json:"cacheKeyType"`
 	CacheDuration string           `json:"cacheDuration"`
-	Auth          map[string]Login `json:"auth"` // by the registry's host
+	Auth          map[string]Login `json:"auth"` // user name and password, by the registry's host
 }
 
 // Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main
@@ -48,7 +48,7 @@ func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Writer) error {
 	if len(arguments) != 1 {
-		return fmt.Errorf("want the directory of the login as the only argument, got %d arguments", len(arguments))
+		return fmt.Errorf("want one argument (the directory of the plugin's files), got %d arguments", len(arguments))
 	}
 	const most = 1 << 20
 	var asked request
@@ -56,8 +56,8 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		return fmt.Errorf("parse the request: %w", err)
 	}
 	if asked.APIVersion != APIVersion || asked.Kind != "CredentialProviderRequest" {
-		return fmt.Errorf("unknown request %q of %q: want CredentialProviderRequest of %s", asked.Kind,
-			asked.APIVersion, APIVersion)
+		return fmt.Errorf("unknown request with the kind %q and the API version %q: want kind "+
+			"CredentialProviderRequest and API version %s", asked.Kind, asked.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
 	login, failed := store.provide(asked.Image)

@@ -57,7 +57,7 @@ func (s Store) Login() (Login, error) {
 		err = json.Unmarshal(data, &login)
 	}
 	if err != nil {
-		return Login{}, fmt.Errorf("read the login of the registry: %w", err)
+		return Login{}, fmt.Errorf("read the user name and the password for the registry: %w", err)
 	}
 	return login, nil
 }
@@ -75,7 +75,7 @@ func (s Store) faults() (faults []Fault, err error) {
 		err = json.Unmarshal(data, &faults)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the faults of the plugin: %w", err)
+		return nil, fmt.Errorf("read the injected faults of the plugin: %w", err)
 	}
 	return faults, nil
 }

@@ -57,7 +57,8 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Pull pulls an image if the image is not on the node. If the registry needs no login, the login is empty.
+// Pull pulls an image if the image is not on the node. If the registry needs no credentials, the argument "login" is
+// empty.
 func (c *Client) Pull(ctx context.Context, reference string, login credentials.Login) error {
 	spec := &runtimeapi.ImageSpec{Image: reference}
 	have, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec})

@@ -1,6 +1,7 @@
 // Package floor contains the cheapest program that follows the pods of a node: a client-go reflector without any
-// further work. If the program gets the runtime's socket, it also makes the queries to the container runtime that no
-// agent with runtime timestamps can avoid. The lab compares the agent's CPU time with the CPU time of this program.
+// further work. With the runtime's socket, the program also queries the container runtime. Every agent that reports the
+// runtime's timestamps needs at least these queries. The lab compares the agent's CPU time with the CPU time of this
+// program.
 package floor
 
 import (
@@ -75,7 +76,7 @@ func connection(path string) (*rest.Config, error) {
 		return nil, err
 	}
 	if len(config.Clusters) != 1 || len(config.AuthInfos) != 1 {
-		return nil, errors.New("the kubeconfig must have one cluster and one user")
+		return nil, errors.New("the kubeconfig must have exactly one cluster and one user")
 	}
 	cluster, user := config.Clusters[0].Cluster, config.AuthInfos[0].AuthInfo
 	return &rest.Config{

@@ -15,7 +15,8 @@ import (
 // interval.
 const beat = time.Second
 
-// maxChanges is the number of changes that wait for the runtime's responses before the reflector waits too.
+// maxChanges is the maximum number of changes that wait for the runtime's responses. At this limit, the reflector also
+// waits.
 const maxChanges = 1000
 
 // asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the
@@ -44,7 +45,8 @@ func (a *asker) pass(object any) {
 	}
 }
 
-// run queries the runtime until ctx ends. run ignores failed queries, because the program measures only their cost.
+// run queries the runtime until ctx ends. run ignores failed queries, because the lab measures only the cost of the
+// queries.
 func (a *asker) run(ctx context.Context) {
 	starting := map[types.UID]bool{} // false: the pod is ready
 	open := 0

@@ -42,8 +42,8 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
-	// Controllers are the controllers that the root of cgroup v2 enabled for its children. The list is nil, not empty,
-	// if it is unknown.
+	// Controllers are the controllers that the root of cgroup v2 enabled for its children. If these controllers are
+	// unknown, the list is nil and not empty.
 	Controllers []string `json:"controllers"`
 }
 
@@ -95,8 +95,8 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// RestoreCgroups removes the parent cgroup of containers and disables controllers, if the lab's node caused them. The
-// caller must first remove the containers.
+// RestoreCgroups removes the parent cgroup of containers if the cgroup did not exist before the lab started, and
+// disables the controllers that were not enabled before the lab started. The caller must first remove the containers.
 func (b Before) RestoreCgroups() {
 	if b.NoGroup {
 		removeParent()

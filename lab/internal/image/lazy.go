@@ -36,7 +36,7 @@ func WithLazyLayer(base v1.Image, size int) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lazy layer: %w", err)
 	}
-	// stargz only mounts layers with the digest of the table of contents.
+	// stargz mounts a layer only if an annotation contains the digest of the layer's table of contents.
 	image, err := mutate.Append(base, mutate.Addendum{Layer: layer,
 		Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: blob.TOCDigest().String()}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Client sends requests to one server in the name of one user. Client is safe for concurrent use.
+// Client sends requests to one server as one user. Client is safe for concurrent use.
 type Client struct {
 	base string
 	http *http.Client

@@ -99,7 +99,7 @@ func (c *Client) awaitDeletion(ctx context.Context, report *progress.Reporter, n
 }
 
 // DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted.
-// RequestNamespaceDeletion calls DeletePods first, because the namespace controller waits half of the pods' grace
+// RequestNamespaceDeletion calls DeletePods first, because the namespace controller waits for half of the pods' grace
 // period if the namespace still contains pods.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"

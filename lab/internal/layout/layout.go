@@ -68,8 +68,8 @@ func cacheRoot(getenv func(string) string) (string, error) {
 		root = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(root) {
-		return "", fmt.Errorf("%s, XDG_CACHE_HOME or HOME gives the directory %q: must be an absolute path",
-			CacheVariable, root)
+		return "", fmt.Errorf("invalid cache directory %q: set %s, XDG_CACHE_HOME or HOME to an absolute path", root,
+			CacheVariable)
 	}
 	return filepath.Join(root, "podlapse-lab"), nil
 }

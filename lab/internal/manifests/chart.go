@@ -26,8 +26,9 @@ type Rendered struct {
 	Notes   string // the text that Helm prints after installation
 }
 
-// Chart renders the chart in a directory for a release, as helm template does. The last argument is YAML that overrides
-// the default values of the chart. If the chart's schema rejects values, the error contains the names of these values.
+// Chart renders the chart in a directory as the given Helm release, like the command helm template. The last argument
+// is YAML that overrides the default values of the chart. If the chart's schema rejects values, the error contains the
+// names of these values.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
 	cluster := common.DefaultCapabilities.Copy()
 	cluster.KubeVersion = common.KubeVersion{Version: templateVersion}

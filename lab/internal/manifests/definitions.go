@@ -22,7 +22,7 @@ func definitions() []definition {
 		operator        = "github.com/prometheus-operator/prometheus-operator"
 		operatorVersion = "v0.91.0" // must be the version of the operator's types in go.mod
 		openshift       = "github.com/openshift/api"
-		// The module openshift/api has no releases.
+		// The module openshift/api has no tagged versions.
 		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
 	)
 	return []definition{

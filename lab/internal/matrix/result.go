@@ -1,4 +1,5 @@
-// Package matrix keeps the results of the scenarios on each stack, and writes the page docs/compatibility.md from them.
+// Package matrix keeps the results of the scenarios on each stack, and generates the page docs/compatibility.md from
+// these results.
 package matrix
 
 import (
@@ -27,7 +28,7 @@ type Result struct {
 type Outcome struct {
 	Scenario string            `json:"scenario"`
 	Problem  string            `json:"problem,omitempty"` // first line of the error; empty if the scenario passed
-	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by their names
+	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by name
 }
 
 // Write writes the result to the file of its stack in a directory.

@@ -64,7 +64,7 @@ func Dashboard() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
 	}
-	var all []object // also the panels inside collapsed rows
+	var all []object // includes the panels inside collapsed rows
 	for _, s := range clustered {
 		row := object{"type": "row", "title": s.title, "collapsed": s.collapsed, "panels": []object{},
 			"gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}}
@@ -151,8 +151,9 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// RowQueries returns the expressions of the panels in a row of the dashboard, by the titles of the panels. The
-// variables have their initial values in Grafana, which select all clusters, nodes, registries and namespaces.
+// RowQueries returns the expressions of the panels in a row of the dashboard, by the titles of the panels. RowQueries
+// replaces each dashboard variable with its initial value. The initial values select all clusters, nodes, registries
+// and namespaces.
 func RowQueries(row string) (map[string][]string, error) {
 	clustered, err := inCluster(sections)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 // Faster divides all durations in a rule file by the given number, and returns the new file. The durations are windows,
-// offsets, intervals, the alerts' "for" durations, and numbers that an expression compares with the time. Names and
-// thresholds stay unchanged. The new file has no comments inside expressions.
+// offsets, intervals, the alerts' "for" durations, and the numbers in comparisons with PromQL's function time(). Names
+// and thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	if err := faster(&file, time.Duration(times)); err != nil {
-		return nil, fmt.Errorf("divide the durations of the rules: %w", err)
+		return nil, fmt.Errorf("shorten the durations in the rules: %w", err)
 	}
 	var out bytes.Buffer
 	if err := yaml.NewEncoder(&out).Encode(&file); err != nil {

@@ -1,6 +1,6 @@
 package monitoring
 
-// Titles of the rows that show data only of agents with optional flags.
+// Titles of the rows that are empty if no agent runs with the required optional flag.
 const (
 	NodeStartUpRow = "Node start-up"
 	WorkloadsRow   = "Workloads in $namespace, totals"

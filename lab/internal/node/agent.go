@@ -13,7 +13,7 @@ import (
 )
 
 // agentFile returns the path of the file in which the lab stores the path of the agent's program. If the user of "lab
-// up" does not set a program, the lab reads the path from the file.
+// up" does not set a program, the lab reads the path from this file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
 // Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.

@@ -12,7 +12,8 @@ import (
 // Form is the way in which the agent runs on the node.
 type Form string
 
-// The possible forms. AsItWas means the form of the agent's last run. If the agent never ran, AsItWas means AsProcess.
+// The possible forms. AsItWas means the form in which the agent ran last. If the agent never ran, AsItWas means
+// AsProcess.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"

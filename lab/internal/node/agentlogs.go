@@ -19,22 +19,22 @@ import (
 // containerLog matches the file names of container logs, including logs that the kubelet rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs creates a second hard link for each log of an agent in a container. With the second hard link, the log
-// remains available after the kubelet deletes the pod and its logs. Callers that restart agents must call KeepAgentLogs
-// at least once during the life of each pod.
+// KeepAgentLogs creates a second hard link for each log of an agent that runs in a container. With the second hard
+// link, the log remains available after the kubelet deletes the pod and its logs. Callers that restart agents must call
+// KeepAgentLogs at least once during the life of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
-		return fmt.Errorf("keep the agent's logs: %w", err)
+		return fmt.Errorf("store the agent's logs: %w", err)
 	}
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("keep the agent's logs: %w", err)
+			return fmt.Errorf("store the agent's logs: %w", err)
 		}
 		for _, entry := range entries {
 			if err := n.keepLog(filepath.Join(dir, entry.Name())); err != nil {
-				return fmt.Errorf("keep the agent's logs: %w", err)
+				return fmt.Errorf("store the agent's logs: %w", err)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes each kept log for which the kubelet has deleted the original log.
+// ForgetAgentLogs removes each kept log whose original log the kubelet has deleted.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -70,7 +70,7 @@ func (n Node) ForgetAgentLogs() error {
 	for _, path := range kept {
 		if info, err := os.Lstat(path); err == nil && info.Sys().(*syscall.Stat_t).Nlink == 1 {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("remove the kept logs of the agent: %w", err)
+				return fmt.Errorf("remove the stored logs of the agent: %w", err)
 			}
 		}
 	}
@@ -108,7 +108,8 @@ func (n Node) AgentLogEnd(lines int) string {
 	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
-// AgentOutput returns the files with the output of all agents of the node, in processes and in containers.
+// AgentOutput returns the files with the output of all agents of the node. These agents can run in processes or in
+// containers.
 func (n Node) AgentOutput() (agent.Output, error) {
 	if err := n.KeepAgentLogs(); err != nil {
 		return agent.Output{}, err

@@ -12,11 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the path of the file with all objects of the agent that can exist in the cluster.
+// agentObjects returns the path of the file that contains all objects of the agent that might exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects. Then applyAgent removes the objects that the previous call applied but this
-// call did not. Without the removal, the role of a removed component would remain.
+// applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
+// Without the removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -42,8 +42,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent removes the DaemonSet and all other objects that DeployAgent applied, except the namespace. The
-// deletion of the namespace would take long, and would also delete other objects in the namespace.
+// UninstallAgent removes the DaemonSet and all other objects that DeployAgent applied, except the namespace. Deleting
+// the namespace would take a long time, and would also delete other objects in the namespace.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -64,7 +64,7 @@ func (n Node) UninstallAgent(ctx context.Context) error {
 func (n Node) readAgentObjects() (string, error) {
 	text, err := os.ReadFile(n.agentObjects())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the agent's applied objects: %w", err)
+		return "", fmt.Errorf("read the file with the agent's objects: %w", err)
 	}
 	return string(text), nil
 }

@@ -47,8 +47,8 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 }
 
 // BootFiles writes a directory that an agent can use as the proc file system of a machine with the given boot time, and
-// returns its path. The kernel's boot time cannot change while the machine runs. The directory contains the machine's
-// real boot ID, because the kubelet also reads the real boot ID.
+// returns the path of the directory. The kernel's boot time cannot change while the machine runs. The directory
+// contains the machine's real boot ID, because the kubelet also reads the real boot ID.
 func (n Node) BootFiles(booted time.Time) (string, error) {
 	const bootID = "sys/kernel/random/boot_id"
 	id, err := os.ReadFile("/proc/" + bootID)
@@ -57,7 +57,7 @@ func (n Node) BootFiles(booted time.Time) (string, error) {
 	}
 	dir := n.In("proc")
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, bootID)), 0o755); err != nil {
-		return "", fmt.Errorf("create the directory of the boot time: %w", err)
+		return "", fmt.Errorf("create the directory for the boot time: %w", err)
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(dir, bootID), id, 0o644),
 		os.WriteFile(filepath.Join(dir, "stat"), fmt.Appendf(nil, "btime %d\n", booted.Unix()), 0o644))

@@ -20,7 +20,7 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is the user name that an agent uses for the API server if the agent runs as a process.
+// AgentName is the user name in the certificate of an agent that runs as a process.
 const AgentName = "podlapse-agent"
 
 // writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. Kubernetes binds

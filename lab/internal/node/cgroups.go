@@ -9,11 +9,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/runc"
 )
 
-// On a stack with cgroup v2, containerd, the kubelet and the agent's process each have their own mount namespace, in
-// which cgroup v2 replaces the machine's cgroups in /sys/fs/cgroup. The machine's own mounts stay unchanged.
+// On a stack with cgroup v2, three processes have their own mount namespaces: containerd, the kubelet and the agent's
+// process. In each of these namespaces, cgroup v2 replaces the machine's cgroups in /sys/fs/cgroup. The machine's own
+// mounts stay unchanged.
 
-// cgroups returns the directory on which mountCgroups mounts cgroup v2. Down also removes cgroups through this
-// directory, because the machine itself possibly has no mount of cgroup v2.
+// cgroups returns the directory on which mountCgroups mounts cgroup v2. Down also uses this directory to remove
+// cgroups, because the machine itself might not mount cgroup v2.
 func (n Node) cgroups() string { return filepath.Join(n.Run, "cgroup") }
 
 // mountCgroups prepares the mounts for the method "enter". On a stack that uses the machine's cgroups, mountCgroups
@@ -22,14 +23,15 @@ func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
 	}
-	// The namespaces share the mounts in these directories with the machine. So containerd sees the volumes that the
-	// kubelet mounts, and a restarted containerd sees the mounts of running containers.
+	// The mount namespaces and the machine share all mounts in the state directory and in the run directory. Therefore,
+	// containerd sees the volumes that the kubelet mounts, and a restarted containerd sees the mounts of running
+	// containers.
 	for _, dir := range []string{n.State, n.Run} {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s on itself: %w", dir, err)
 		}
 		if err := syscall.Mount("", dir, "", syscall.MS_SHARED, ""); err != nil {
-			return fmt.Errorf("share the mounts in %s: %w", dir, err)
+			return fmt.Errorf("make the mount %s shared: %w", dir, err)
 		}
 	}
 	if err := os.Mkdir(n.cgroups(), 0o700); err != nil {
@@ -42,8 +44,8 @@ func (n Node) mountCgroups() error {
 }
 
 // The method "enter" returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
-// stack that uses the machine's cgroups, the method returns nil. Go's Unshareflags cannot replace the function, because
-// they also make all mounts private.
+// stack that uses the machine's cgroups, the method returns nil. The field Unshareflags of syscall.SysProcAttr cannot
+// replace the function, because Go then makes all mounts private.
 func (n Node) enter() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil
@@ -55,7 +57,7 @@ func (n Node) enter() func() error {
 		}
 		// A mount on a shared mount would also appear on the machine.
 		if err := syscall.Mount("", point, "", syscall.MS_PRIVATE, ""); err != nil {
-			return fmt.Errorf("make %s private: %w", point, err)
+			return fmt.Errorf("make the mount %s private: %w", point, err)
 		}
 		if err := syscall.Mount(n.cgroups(), point, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount cgroup v2 on %s: %w", point, err)
@@ -64,8 +66,8 @@ func (n Node) enter() func() error {
 	}
 }
 
-// The method "runc" returns the path of the program that containerd runs as runc. A machine that also uses cgroup v1
-// has bound the controllers for memory and CPU to cgroup v1, so they are missing in cgroup v2.
+// The method "runc" returns the path of the program that containerd runs as runc. If a machine also uses cgroup v1, the
+// controllers for memory and CPU belong to cgroup v1, and cgroup v2 lacks these controllers.
 func (n Node) runc() string {
 	if n.Stack.CgroupV2 {
 		return filepath.Join(n.Programs.Payload, runc.ProgramName)

@@ -68,9 +68,9 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killLeftovers kills the component's processes that have no record, because the lab was interrupted after it started
-// them. killLeftovers keeps child processes of the component, such as containerd's shims, because child processes run
-// another program.
+// killLeftovers kills the component's processes that have no record. An interrupted lab can leave such a process,
+// because the lab stores the record only after the start. killLeftovers keeps child processes of the component, such as
+// containerd's shims, because child processes run another program.
 func (n Node) killLeftovers(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

@@ -39,8 +39,8 @@ func (n Node) containerd() component {
 // OtherRegistry is a second name for the lab's registry. An image with this name seems to come from another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes the configurations of containerd, of the lab's registry under its two names, and of the
-// network. Sandboxes use the given pause image.
+// writeContainerdConfig writes three kinds of configurations: of containerd, of the lab's registry under both names,
+// and of the network. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	guard := n.RegistryGuard()
 	server := guard.URL(layout.Address(layout.RegistryPort))

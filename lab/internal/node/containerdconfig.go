@@ -2,7 +2,7 @@ package node
 
 // The templates of containerd's configuration. containerdConfig replaces the names between "@" characters.
 
-// containerd2Config is for containerd 2. Versions before 2.3 ignore the setting socket_dir with a warning, and their
+// containerd2Config is for containerd 2. Versions before 2.3 log a warning and ignore the setting socket_dir, so the
 // shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
@@ -62,7 +62,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `
 
 // stargzConfig follows containerd2Config if the snapshotter is stargz. A scenario removes its images from the registry.
-// If containerd restarts before it has removed the snapshots of these images, stargz cannot mount them again.
+// If containerd restarts before it has removed the snapshots of these images, stargz cannot mount the snapshots again.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"
@@ -72,7 +72,7 @@ const stargzConfig = `
 
 // containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. Without the
 // setting socket_dir, which containerd 1 does not know, the shims create their sockets in /run/containerd/s. The lab
-// reads the exits of containers from the log, and containerd 1.6 writes these messages only at the level "debug".
+// reads the exits of containers from the log, and containerd 1.6 logs these exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

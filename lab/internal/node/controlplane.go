@@ -36,7 +36,7 @@ func (n Node) etcd() component {
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
 			"--peer-client-cert-auth",
-			// The data does not have to survive a power failure, and waiting for slow disks would affect the
+			// The data of etcd does not have to survive a power failure, and waiting for slow disks would affect the
 			// measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},
@@ -69,7 +69,7 @@ func (n Node) apiServer(flags ...string) component {
 			// scheduler log an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
-			// With more workers, the API server deletes namespaces with thousands of Events faster.
+			// With more workers, the API server needs less time to delete namespaces with thousands of Events.
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
@@ -124,7 +124,7 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 }
 
 // Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Without a
-// restart, these components wait up to half a minute before the next attempt to connect.
+// restart, the three components wait up to half a minute before they try to connect again.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -144,8 +144,8 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// The many controllers create their accounts one after the other. At the default rate limit, the
-			// controllers need five seconds to create all accounts.
+			// The controller manager contains many controllers, which create their accounts one after the other. At the
+			// default rate limit, the controllers need five seconds to create all accounts.
 			"--kube-api-qps=200", "--kube-api-burst=400",
 			// The controller manager creates this directory. The default directory is outside the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),

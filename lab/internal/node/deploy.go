@@ -29,8 +29,8 @@ const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the name of the second container of the agent's pod. The component that adds the container has
-	// the same name.
+	// ProxyContainer is the name of the second container of the agent's pod. The Kustomize component that adds this
+	// container has the same name.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
@@ -199,8 +199,8 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is like DeployAgent, but without a state directory. The agent then does not run as root, and has access to
-// only one path of the node, the runtime's socket.
+// DeployBase is like DeployAgent, but without a state directory. Without a state directory, the agent does not run as
+// root, and has access to only one path of the node: the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }
@@ -209,7 +209,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	if n.AgentImage() == "" {
 		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
 	}
-	// Two agents must not use the same port and the same state directory.
+	// Two agents must not share a port or a state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}

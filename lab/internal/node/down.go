@@ -67,7 +67,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before.RestoreCgroups() // before unmounting, because the lab's own mount of cgroup v2 is possibly the only one
+	before.RestoreCgroups() // first, because the lab's mount of cgroup v2 might be the machine's only one
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
 	}

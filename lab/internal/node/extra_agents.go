@@ -116,7 +116,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	return n.await(ctx, c)
 }
 
-// ExtraUsage returns the resource usage of an extra agent's process since its start.
+// ExtraUsage returns the resource usage of an extra agent's process since the process started.
 func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
 // StopExtraAgents stops all extra agents.

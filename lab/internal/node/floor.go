@@ -25,8 +25,9 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, floorName, nodeName, "")
 }
 
-// StartRuntimeFloor starts a program that follows the pods of a node and makes the queries to the container runtime
-// that every agent with runtime timestamps needs. StartRuntimeFloor waits until the program has listed the pods.
+// StartRuntimeFloor starts a program that follows the pods of a node and queries the container runtime. The program
+// sends only the queries that every agent with runtime timestamps must send. StartRuntimeFloor waits until the program
+// has listed the pods.
 func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
 }
@@ -51,10 +52,10 @@ func (n Node) startFloor(ctx context.Context, name, nodeName, socket string) err
 	return n.await(ctx, c)
 }
 
-// FloorUsage returns the resource usage of StartFloor's program since its start.
+// FloorUsage returns the resource usage of StartFloor's program since the program started.
 func (n Node) FloorUsage() (process.Usage, error) { return n.usage(floorName) }
 
-// RuntimeFloorUsage returns the resource usage of StartRuntimeFloor's program since its start.
+// RuntimeFloorUsage returns the resource usage of StartRuntimeFloor's program since the program started.
 func (n Node) RuntimeFloorUsage() (process.Usage, error) { return n.usage(runtimeFloorName) }
 
 // StopFloor stops the programs that StartFloor and StartRuntimeFloor started. StopFloor ignores programs that do not

@@ -77,7 +77,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// The kubelet must ask the API server whether a request is allowed. Without this authorization, the agent would
+		// The kubelet must ask the API server whether a request is allowed. In the mode AlwaysAllow, the agent would
 		// have full access to the kubelet, because the kubelet trusts the authority that signed the agent's
 		// certificate.
 		"authorization":            object{"mode": "Webhook"},

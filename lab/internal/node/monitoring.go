@@ -65,8 +65,8 @@ rule_files: [%[2]q]
 	return text.String()
 }
 
-// FindPrometheus returns nil if the programs for StartMonitoring are available. If a program is missing, FindPrometheus
-// returns an error with the remedy.
+// FindPrometheus returns nil if the programs that StartMonitoring needs are available. If a program is missing,
+// FindPrometheus returns an error with the remedy.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err

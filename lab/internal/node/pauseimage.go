@@ -12,7 +12,8 @@ import (
 // pauseRepository is the repository of the pause image on a stack whose node does not have the image at the start.
 const pauseRepository = "podlapse-lab/pause"
 
-// pauseLayer is the size of the layer that only this pause image has. The node needs a noticeable time for this layer.
+// pauseLayer is the size of the layer that only this pause image has. The layer is so large that the pull takes a
+// noticeable time.
 const pauseLayer = 8 << 20 // bytes
 
 // pauseImage returns the reference of the image for sandboxes. The argument is the reference of the base image, which
@@ -64,7 +65,7 @@ func (n Node) ForgetPauseImage(ctx context.Context) error {
 }
 
 // IsColdPause reports whether an image is the pause image that the node does not have at the start. If containerd
-// itself starts the pull, the image's name contains only the host without the port, and the repository.
+// itself starts the pull, the image's name contains only the repository and the host, without the port.
 func (n Node) IsColdPause(image string) bool {
 	host, rest, _ := strings.Cut(image, "/")
 	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&

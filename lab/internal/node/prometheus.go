@@ -88,7 +88,7 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// KillPrometheus kills the Prometheus of StartMonitoring with SIGKILL, as the kernel does when memory runs out.
+// KillPrometheus sends SIGKILL to the Prometheus that StartMonitoring started, as the kernel does when memory runs out.
 func (n Node) KillPrometheus() error { return n.stop(0, prometheusName) }
 
 // LintMetrics runs promtool to check metrics in the Prometheus text format. LintMetrics returns promtool's output.

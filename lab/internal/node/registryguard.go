@@ -21,7 +21,8 @@ func (n Node) RegistryGuard() registry.Guard {
 func (n Node) credentialConfig() string { return n.In("credential-providers.json") }
 
 // writeCredentialConfig writes the configuration of the credential provider plugin, if the stack has the plugin. The
-// kubelet runs the plugin for the images of the registry, of its second name, and of the names that scenarios create.
+// kubelet runs the plugin for images from the lab's registry, from the second name of this registry, and from the
+// registry names that scenarios create.
 func (n Node) writeCredentialConfig() error {
 	guard := n.RegistryGuard()
 	if !guard.IsSet() {

@@ -24,7 +24,7 @@ func (n Node) RepairFragile() error {
 	return nil
 }
 
-// BreakFragile removes the program that RepairFragile created. Without this program, a pod with the handler cannot
+// BreakFragile removes the program that RepairFragile created. Without the program of its runtime handler, a pod cannot
 // terminate.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {

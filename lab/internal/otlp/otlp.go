@@ -185,7 +185,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value is an attribute's value. Exactly one of its fields is set.
+// value is an attribute's value. Exactly one field of the value is set.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`
@@ -257,7 +257,7 @@ func (w wireSpan) span() (Span, error) {
 		bytes int
 	}{{w.TraceID, 16}, {w.SpanID, 8}} {
 		if raw, err := hex.DecodeString(id.text); err != nil || len(raw) != id.bytes {
-			return Span{}, fmt.Errorf("span %s: invalid ID %q: must have %d bytes in hexadecimal", w.Name, id.text,
+			return Span{}, fmt.Errorf("span %s: invalid ID %q: must be %d bytes in hexadecimal", w.Name, id.text,
 				id.bytes)
 		}
 	}

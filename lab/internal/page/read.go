@@ -63,8 +63,8 @@ func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
 // Live is a JavaScript expression that is true while the page receives the stream.
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
-// Detail is a JavaScript expression for the text in the box at the pointer or the focus. If the page shows no box, the
-// value is empty.
+// Detail is a JavaScript expression for the text in the box that the page shows at the pointer or at the focused
+// element. If the page shows no box, the value is empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
 // Help is a JavaScript expression for the visible texts of the changes that would make a start-up faster.
@@ -111,8 +111,8 @@ type Download struct {
 	Most float64 `json:"most"` // the largest share that the API has reported, in percent
 }
 
-// Downloads returns the downloads of the images whose reference contains the given text, until these downloads end, but
-// at most for 5 s.
+// Downloads repeatedly reads the downloads of the images whose reference contains the given text, and returns all
+// results. Downloads stops when these downloads end, or after 50 attempts, which take at least 5 s.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
 	return browser.Ask[[]Download](t, `(async () => {
 		const seen = [], most = new Map();

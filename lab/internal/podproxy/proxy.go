@@ -1,6 +1,6 @@
-// Package podproxy responds like an API server whose proxy reaches the agents in a cluster. The API server of the lab
-// cannot reach agents that run as processes, because its proxy reaches only pods. The command line finds the agents
-// with a list of pods, and sends its requests through the proxy.
+// Package podproxy responds like an API server whose proxy reaches the agents in a cluster. The proxy of the lab's API
+// server reaches only pods, so the proxy cannot reach agents that run as processes. The command line lists the pods to
+// find the agents, and sends its requests through the proxy.
 package podproxy
 
 import (

@@ -8,7 +8,7 @@ import (
 )
 
 // markVariable is an environment variable that every process of a lab has. Child processes inherit the variable. No
-// other program sets the variable, so it proves that a process belongs to a lab.
+// other program sets the variable, so the variable proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
 // mark returns the environment variable of one component, with its value. The run directory identifies the lab.
@@ -17,7 +17,7 @@ func mark(run, component string) string { return markVariable + "=" + run + ":" 
 // Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
-	Component  string // name of the component; for a child process, name of the component that started it
+	Component  string // name of the component that started the process, directly or indirectly
 	Executable string // path of the process's program
 }
 

@@ -53,8 +53,8 @@ type Starter struct {
 	Logs  string
 }
 
-// Start starts and records a process. The process runs in its own session, so that it survives the end of the caller.
-// If the process exits before the caller, Start reaps the process.
+// Start starts and records a process. The process runs in its own session, so that the process keeps running after the
+// caller exits. If the process exits before the caller, Start reaps the process.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -104,8 +104,8 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		// goroutine runs in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread cannot end, and /proc/self shows its namespaces. While this goroutine waits, the next
-			// goroutine runs on another thread.
+			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. While this goroutine
+			// waits on the main thread, the goroutine of the inner call runs on another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

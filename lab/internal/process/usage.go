@@ -62,7 +62,7 @@ func (id Identity) Usage() (Usage, error) {
 		Sleeps: sleeps}, nil
 }
 
-// peak returns the maximum of the resident memory. The kernel reports this maximum in KiB, in the field VmHWM.
+// peak returns the maximum of the resident memory. The kernel reports the maximum in KiB, in the field VmHWM.
 func (id Identity) peak() (int64, error) {
 	kibibytes, err := statusNumber(fmt.Sprintf("/proc/%d/status", id.PID), "VmHWM")
 	return kibibytes << 10, err
@@ -78,7 +78,7 @@ func (id Identity) sleeps() (int64, error) {
 	total := int64(0)
 	for _, path := range threads {
 		n, err := statusNumber(path, "voluntary_ctxt_switches")
-		// A thread that has ended is not an error.
+		// A missing file is not an error, because a thread can end at any time.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
 			return 0, err
 		}

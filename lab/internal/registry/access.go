@@ -23,8 +23,8 @@ type Access struct {
 	// Time when the registry wrote the last byte, or when the handler returned if the body was empty.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
-	// Anonymous is true if the registry refused the request, because the request contained no valid login. Without an
-	// earlier response, a client does not know that the registry requires a login.
+	// Anonymous is true if the registry refused the request because of missing or wrong credentials. A client learns
+	// only from such a refusal that the registry requires credentials.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

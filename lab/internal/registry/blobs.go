@@ -66,9 +66,9 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 	return file, nil
 }
 
-// serveRanges responds to a request for ranges of a blob. The upstream handler supports only one range, and only a
-// range with an end. containerd resumes downloads with a range without an end, and lazy snapshotters request several
-// ranges at once. If the store has no such blob, serveRanges returns false.
+// serveRanges responds to a request for ranges of a blob. The upstream handler supports only requests for a single
+// range, and the range must have an end. containerd resumes downloads with a range without an end, and lazy
+// snapshotters request several ranges at once. If the store has no such blob, serveRanges returns false.
 func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
 	h, err := v1.NewHash(digest)
 	if err != nil {

@@ -21,7 +21,7 @@ type faulty struct {
 
 	status  int
 	sent    int64
-	startAt time.Time // start of the body, from which the rate is measured
+	startAt time.Time // start of the body; the rate limit counts from this time
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool
@@ -103,7 +103,7 @@ func (f *faulty) fault() error {
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
 		err := f.sleep(f.rule.Stall.Duration)
-		// Without this correction of the start, the rate limit would permit a burst after the pause.
+		// If startAt stayed the same, the rate limit would permit a burst after the pause.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Guard protects registries with TLS and a login. The certificate is from an authority that only the guard uses. The
-// zero Guard stands for plain HTTP without a login.
+// Guard protects registries with TLS and basic authentication. The certificate is from an authority that only the guard
+// uses. The zero Guard stands for plain HTTP without authentication.
 type Guard struct {
 	Dir string // directory with the certificates, and with the files of the credential provider plugin
 }
@@ -23,10 +23,11 @@ type Guard struct {
 // certificateName is the name of the registries' certificate.
 const certificateName = "registry"
 
-// IsSet reports whether registries use TLS and a login.
+// IsSet reports whether registries use TLS and basic authentication.
 func (g Guard) IsSet() bool { return g.Dir != "" }
 
-// Create creates the authority, the certificate and the login. For the zero Guard, Create does nothing.
+// Create creates the authority, the certificate, the user name and the password. For the zero Guard, Create does
+// nothing.
 func (g Guard) Create() error {
 	if !g.IsSet() {
 		return nil
@@ -44,7 +45,7 @@ func (g Guard) Create() error {
 // Plugin returns the files of the credential provider plugin.
 func (g Guard) Plugin() credentials.Store { return credentials.Store{Dir: g.Dir} }
 
-// Login returns the login of the registries. For the zero Guard, the login is empty.
+// Login returns the user name and the password for the registries. For the zero Guard, both are empty.
 func (g Guard) Login() (credentials.Login, error) {
 	if !g.IsSet() {
 		return credentials.Login{}, nil
@@ -105,7 +106,7 @@ func (g Guard) Transport() (*http.Transport, error) {
 	}
 	authority, err := os.ReadFile(g.authority())
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the registry's authority: %w", err)
+		return nil, fmt.Errorf("read the registry's certificate authority: %w", err)
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)

@@ -20,7 +20,7 @@ type Server struct {
 	accesses accessLog
 	blobs    *blobStore
 	inner    http.Handler
-	login    credentials.Login // empty if clients need no login
+	login    credentials.Login // empty if clients need no credentials
 }
 
 // New returns a registry that stores its blobs in dir, up to limit bytes. New first removes all files in dir.
@@ -57,14 +57,15 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	s.accesses.add(access)
 }
 
-// admits reports whether a request contains the login. If the registry has no login, admits returns true.
+// admits reports whether a request contains the right credentials. If the registry requires no credentials, admits
+// returns true.
 func (s *Server) admits(request *http.Request) bool {
 	username, password, _ := request.BasicAuth()
 	return s.login == credentials.Login{} || s.login == credentials.Login{Username: username, Password: password}
 }
 
-// isPublic reports whether clients can read a repository without a login. containerd pulls pause images itself, and
-// has no login of the kubelet for these pulls.
+// isPublic reports whether clients can read a repository without credentials. containerd itself pulls pause images, and
+// does not have the kubelet's credentials for these pulls.
 func isPublic(repository string) bool { return strings.HasSuffix(repository, "pause") }
 
 func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {

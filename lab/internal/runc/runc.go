@@ -19,8 +19,8 @@ import (
 const ProgramName = "runc-without-limits"
 
 // Main removes the limits from the container that runc is about to create, and replaces the process with runc. The
-// arguments and the environment are those of runc. Main finds runc in PATH. Main only returns if it fails, and returns
-// the exit code.
+// arguments and the environment are those of runc. Main finds runc in PATH. Main returns only after a failure. The
+// result is the exit code.
 func Main(args, environment []string, stderr io.Writer) int {
 	err := prepare(args)
 	if err == nil {
@@ -91,7 +91,8 @@ func withoutLimits(config []byte) ([]byte, error) {
 	return json.Marshal(spec)
 }
 
-// change applies edit to a member of an object. If the member is missing, change does nothing.
+// change calls the function "edit" for a member of an object, and stores the changed member. If the member is missing,
+// change does nothing.
 func change(parent object, name string, edit func(object) error) error {
 	text, ok := parent[name]
 	if !ok {

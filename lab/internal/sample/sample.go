@@ -66,7 +66,7 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 		cmd := exec.CommandContext(ctx, program, "explain", "--server="+b.Agent.Server, Namespace+"/"+pod)
 		cmd.Stdout, cmd.Stderr = out, log
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("run explain for pod %s: %w", pod, err)
+			return fmt.Errorf("run \"explain\" for pod %s: %w", pod, err)
 		}
 	}
 	fmt.Fprintln(out)

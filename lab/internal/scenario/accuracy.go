@@ -69,7 +69,8 @@ func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
 		// The runtime must record the start of an init container before the container exits. If the container exits
-		// before the runtime has recorded its start, no source contains the times of the container's run.
+		// before the runtime has recorded the start of the container, no source contains the times of the container's
+		// run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {
@@ -102,7 +103,7 @@ func accuracyPlans() []plan {
 	return plans
 }
 
-// coldImages pushes an image that the node does not have yet, for each pod.
+// coldImages pushes one image for each pod. The node does not have these images yet.
 func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, error) {
 	images := make([]string, len(plans))
 	for i, p := range plans {
@@ -132,7 +133,7 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return b.ThrottleImages(ctx, smallRate, throttled...)
 }
 
-// The method "measure" runs the plan and returns the agent's timeline and the true times. Before it returns, the method
+// The method "measure" runs the plan and returns the agent's timeline and the true times. At the end, the method
 // deletes the pod, because the pod's probes would keep the machine busy.
 func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
 	image string) (agent.Timeline, knownStartUp, error) {

@@ -62,12 +62,12 @@ type reading struct {
 	begunEarlier          time.Duration // maximum time from the start of the phase to its first log line
 	begunLater            time.Duration // maximum time from the true start to the runtime's start time
 	endedLater            time.Duration // maximum time from the last log line of the phase to its end
-	waited                time.Duration // how long tasks waited for a CPU or the disk near the two ends
+	waited                time.Duration // how long tasks waited for a CPU or the disk near the ends of the phase
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string        // name of the phase that contains this phase, completely or partly
-	holder                time.Duration // duration of the phase "mergedIn" if it contains this phase completely
+	holder                time.Duration // duration of the phase "mergedIn" if "mergedIn" contains this phase completely
 	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
 }
@@ -111,8 +111,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds group phases that can contain a part of this phase. For example, the agent reports the time in which
-// the runtime did not respond as unattributed.
+// readPart adds group phases that can contain a part of this phase. For example, while the runtime does not respond,
+// the agent reports the time as unattributed.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -130,8 +130,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration of the phase in the field "then". The error bound of the two phases together is at most
-// the sum of the two error bounds.
+// readThen adds the duration and the error bound of the phase that the field "then" names. The error bound of the two
+// phases together is at most the sum of the two error bounds.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
@@ -152,15 +152,15 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
 // isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The group phase
-// must be at least as long as the phase. On a stack that discards layers after unpacking, it is right to report only
-// the group phase.
+// must be at least as long as the phase. On a stack that discards layers after unpacking, an agent that reports only
+// the group phase is right.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
 // isAccurate reports whether the agent is accurate enough. Tasks that waited near an end of the phase might have
-// delayed the independent log, or the component that the agent reads. The allowed difference includes the waiting time
-// of tasks near the two ends of the phase.
+// delayed the independent log, or the component from which the agent gets its evidence. The allowed difference includes
+// the waiting time of tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

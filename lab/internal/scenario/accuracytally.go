@@ -24,8 +24,8 @@ type tally struct {
 }
 
 // The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
-// second long, and the duration between two milestones has an error bound of at most two seconds. An interval or
-// error bound can be larger only by a clock skew that the agent has proven.
+// second long, and the duration between two milestones has an error bound of at most two seconds. An interval or an
+// error bound can exceed these limits only by a clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -114,16 +114,16 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
-// the duration of a call, or the time from a cause of the milestone to its consequence. The true interval is usually
-// some milliseconds long. If the agent's interval does not overlap the true interval, the agent is wrong. If the two
-// intervals overlap, the agent is wrong by at most some milliseconds.
+// the duration of a call, or the time from a cause of the milestone to a consequence of the milestone. The true
+// interval is usually some milliseconds long. If the agent's interval does not overlap the true interval, the agent is
+// wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method "limits" returns the shortest and the longest possible duration of the span. The interval of the agent's
-// value and its error bound must overlap the interval from the shortest to the longest duration.
+// The method "limits" returns the shortest and the longest possible duration of the span. The agent's value plus or
+// minus the error bound must overlap the interval from the shortest to the longest duration.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -183,7 +183,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 	v.Figure(matrix.FigureWorst, "%d ms", t.percentile(99).Milliseconds())
 }
 
-// percentile returns a percentile of the differences between the agent's durations and the truth (nearest rank).
+// percentile returns a percentile of the differences between the agent's durations and the truth, by the nearest-rank
+// method.
 func (t *tally) percentile(p int) time.Duration {
 	var offs []time.Duration
 	for _, r := range t.readings {
@@ -239,8 +240,8 @@ func (t *tally) judgePromises(v *Verdict) {
 }
 
 // judgeShare counts the wrong phases among the phases whose times come from the node's clock. If there are more wrong
-// phases than allowed, judgeShare reports them as problems. Otherwise, it reports them as notes. The share of correct
-// phases is also a figure of the verdict.
+// phases than allowed, judgeShare reports these phases as problems. Otherwise, judgeShare reports these phases as
+// notes. The share of correct phases is also a figure of the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -34,7 +34,8 @@ const (
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
 // of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
 // directory. At the same time, two other programs follow the same pods: a bare client-go reflector, and a reflector
-// that also makes the queries to the runtime that no agent with runtime timestamps can avoid.
+// that also queries the runtime. The second program sends only the queries that every agent with runtime timestamps
+// must send.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {

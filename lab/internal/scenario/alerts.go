@@ -48,7 +48,7 @@ func healthy() synthetic.Pace {
 // alarm is an injected fault, with the alert that must fire because of the fault and an alert that must stay silent.
 type alarm struct {
 	what string
-	// The function "inject" injects the fault. Its argument "slow" contains the names of the images in the slow
+	// The function "inject" injects the fault. The argument "slow" contains the names of the images in the slow
 	// registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string

@@ -154,7 +154,7 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 }
 
 // awaitCalls counts the calls of one kind that the kubelet sends to the runtime for a container. awaitCalls waits until
-// the number of these calls is at least the given number.
+// the count is at least the given number.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())

@@ -13,9 +13,9 @@ import (
 // soakVariable names the environment variable that contains the number of rows that the scenario "blame-soak" draws.
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
-// blameSoak runs rows with randomly drawn faults, and judges these rows like the exam. An environment variable sets the
-// number of rows. In every second batch, the agent watches all Events of the cluster. The additional Events must not
-// make the agent's reports wrong.
+// blameSoak runs rows with randomly drawn faults, and judges these rows in the same way as the exam. An environment
+// variable sets the number of rows. In every second batch, the agent watches all Events of the cluster. The additional
+// Events must not make the agent's reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual

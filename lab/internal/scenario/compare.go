@@ -44,9 +44,9 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// The scenario "compare" runs agents of two programs side by side on a node without a kubelet, with only the flags that
-// every agent requires. All agents observe the same pods, so any difference in requests, memory or series comes from
-// the programs.
+// The scenario "compare" runs agents of two programs side by side on a node without a kubelet. The agents have only the
+// flags that every agent requires. All agents observe the same pods, so any difference in requests, memory or series
+// comes from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -166,8 +166,8 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 }
 
 // The method "start" creates two groups of pods. The images of the first group are on the node, and the pods start at a
-// constant rate. The images of the second group are missing, and the pods start one by one. Each pod with missing
-// images requires its own Event watch.
+// constant rate. The node does not have the images of the second group, and the pods of this group start one by one.
+// Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

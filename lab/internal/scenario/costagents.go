@@ -74,7 +74,7 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 }
 
 // judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter
-// "events" is the number of Events other than Created and Started that were created during the blocks.
+// "events" is the number of Events that were created during the blocks, without the Events Created and Started.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)

@@ -54,9 +54,9 @@ func readKubectl(call markdown.Call) kubectlCall {
 }
 
 // kubectlChange reports whether a call of kubectl changes objects that the lab needs. If a call changes objects that
-// the lab needs, the API server must only check the change in a dry run. In the documents' namespace, kubectl really
-// changes namespaced objects. If kubectlChange does not know the command, or if the scenario cannot run the command,
-// kubectlChange returns an error.
+// the lab needs, the API server must only check the change in a dry run. In the namespace of the documents' examples,
+// kubectl really changes namespaced objects. If kubectlChange does not know the command, or if the scenario cannot run
+// the command, kubectlChange returns an error.
 func kubectlChange(call markdown.Call) (bool, error) {
 	read := readKubectl(call)
 	inShop := read.namespace == documentedNamespace && read.namespaced()
@@ -86,7 +86,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// The method "namespaced" reports whether a call of kubectl only concerns objects of one namespace. Objects in files
+// The method "namespaced" reports whether a call of kubectl concerns only objects of one namespace. Objects in files
 // count as namespaced.
 func (c kubectlCall) namespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",

@@ -115,7 +115,7 @@ func terminalPicture(text string) ([]byte, error) {
 
 func savePicture(dir, name string, data []byte) error {
 	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-		return fmt.Errorf("save a picture of the documents: %w", err)
+		return fmt.Errorf("save a picture for the documents: %w", err)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (k costKind) tail() time.Duration {
 	return 2 * time.Second
 }
 
-// The method "target" returns the maximum CPU time that one agent may cost the API server and etcd for one start.
+// The method "target" returns the largest allowed CPU time of the API server and etcd for one agent and one start.
 func (k costKind) target() time.Duration {
 	if k.cold {
 		return 2 * time.Millisecond
@@ -78,7 +78,7 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 //
 // Without agents, a start with present images costs the API server and etcd 44 ms of CPU at 20 starts per second. A
 // start with cold images costs 62 ms. The cost of a start varies by several percent from block to block, mostly because
-// of garbage collection. A small cost is only visible if the cost occurs many times.
+// of garbage collection. A small cost is visible only if the cost occurs many times.
 //
 // If a pod's images are present, the pod watch is the only request of an agent. Two counters must therefore stay
 // unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An agent
@@ -87,8 +87,8 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 // down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents also
 // open Event watches when they need Events, so bare watches cannot replace agents.
 //
-// At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches. With more of them, the
-// cost of one is known more exactly.
+// At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches. With more agents and
+// bare watches, the scenario measures the cost of one agent more exactly.
 func costKinds(form string) ([]costKind, error) {
 	switch form {
 	case "quick":

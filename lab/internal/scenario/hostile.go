@@ -163,8 +163,8 @@ func (c connections) close() {
 	}
 }
 
-// The method "judge" requires that the agent closes all connections within a few seconds after their headers are
-// overdue.
+// The method "judge" requires that the agent closes all connections within a few seconds after the time limit for their
+// headers has passed.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0

@@ -51,7 +51,7 @@ type tenant struct {
 // hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds of each block in which the attack runs; 0 means every round
+	rounds  int  // the attack runs only in this number of rounds at the start of each block; 0 means all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }

@@ -23,10 +23,10 @@ type startUp struct {
 	truth map[string]time.Duration
 }
 
-// judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. The
-// compared blocks have the same agent flags. Outcome, pulls and long phases must be the same in all blocks. Durations
-// are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's error
-// bounds, and the tenant's real load.
+// judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
+// compared blocks, the agent has the same flags. Outcome, pulls and long phases must be the same in all blocks.
+// Durations are allowed to differ by the sum of three values: the largest difference between the counterparts, the
+// agent's error bounds, and the tenant's real load.
 //
 // If a phase is long only during the attack, such as the phase "sandbox" on a busy machine, judgeCounterparts compares
 // the phase only with the independent logs. For the kubelet's wait before a retry, judgeCounterparts also uses only the

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// Sizes of large values, in bytes. etcd accepts requests of 1.5 MiB. A request contains the name of an Event three
-// times.
+// Sizes of large values, in bytes. etcd accepts requests of up to 1.5 MiB. A request contains the name of an Event
+// three times.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
@@ -92,7 +92,8 @@ func hostileAttacks() []hostileAttack {
 	}
 }
 
-// somePods returns at most the given number of the tenant's own pods. Each round returns different pods.
+// somePods returns at most the given number of the tenant's own pods. In each round, somePods returns the next pods of
+// the list.
 func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 	own := t.ownPods()
 	for i := range min(most, len(own)) {

@@ -166,8 +166,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// requireStrictChart requires that the API server refuses mistakes. An API server that also accepts mistakes would not
-// prove that the manifests are valid.
+// requireStrictChart requires that the API server refuses objects with mistakes. An API server that also accepts
+// mistakes would not prove that the manifests are valid.
 func requireStrictChart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +

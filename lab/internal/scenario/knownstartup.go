@@ -51,8 +51,8 @@ type knownSpan struct {
 
 // The type "accounts" contains the records of each independent source about one pod.
 type accounts struct {
-	takenUpAt time.Time // time of the pickup, from the kubelet's log
-	boundAt   time.Time // time of the binding, from the scheduler's Event
+	takenUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
+	boundAt   time.Time // time at which the scheduler bound the pod, from the scheduler's Event
 	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
 	pullsAt time.Time
 	runtime bench.RuntimeLog
@@ -61,7 +61,7 @@ type accounts struct {
 	seen    bench.Arrival
 	calls   calls
 
-	heardReadyAt time.Time // time at which the kubelet logs the passed readiness probe; zero without a probe
+	heardReadyAt time.Time // time at which the kubelet logs that the readiness probe passed; zero without a probe
 }
 
 // The method "ask" collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
@@ -208,8 +208,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. The creation, the binding and the approval each
-// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause
-// and before the scenario's watch receives the milestone.
+// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause,
+// and before the report arrives in the scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -177,9 +177,9 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	c.judgeUnpacking(pull, v)
 }
 
-// judgeBytes requires that the agent counts only bytes that arrived, and that it reports a rate only if all bytes
-// arrived during the pull. If the ordinary layer is below the mounted layer, the bytes can be unknown, because the
-// runtime stops the download of the mounted layer.
+// judgeBytes requires that the agent counts only bytes that arrived, and that the agent reports a rate only if all
+// bytes arrived during the pull. If the ordinary layer is below the mounted layer, the bytes can be unknown, because
+// the runtime stops the download of the mounted layer.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download
 	if pull.Download != nil {
@@ -202,8 +202,8 @@ func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	}
 }
 
-// judgeUnpacking requires that the agent names the disk only for an ordinary layer, and only for the time after the
-// last byte.
+// judgeUnpacking requires that the agent names the disk as a cause only for an ordinary layer, and only for the time
+// after the last byte.
 func (c *lazyCase) judgeUnpacking(pull agent.Pull, v *Verdict) {
 	unpacking, _, err := c.timeline.In("unpack", mainName)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	workloadPods  = 500
 	startedAtOnce = 16
 	pageOfItems   = 25
-	// manyWorkloadsMemory is the maximum of the agent's resident memory in MiB, including its start.
+	// manyWorkloadsMemory is the largest allowed peak of the agent's resident memory, in MiB.
 	manyWorkloadsMemory = 55
 )
 

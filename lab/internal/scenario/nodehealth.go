@@ -227,7 +227,7 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// The method "addons" starts a healthy add-on while the CPUs are busy, and an add-on that crashes twice.
+// The method "addons" starts two add-ons: a healthy add-on while the CPUs are busy, and an add-on that crashes twice.
 func (h healthRun) addons(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{

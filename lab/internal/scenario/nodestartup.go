@@ -18,28 +18,30 @@ import (
 )
 
 const (
-	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From this name, the
-	// agent knows that the network plugin needs the DaemonSet's pod.
+	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From the name of the
+	// DaemonSet, the agent knows that the network plugin needs the DaemonSet's pod.
 	startUpTaint   = "node.cilium.io/agent-not-ready"
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
 
-	beforeRuntime = 3 * time.Second  // from the boot until containerd starts
-	beforeKubelet = 4 * time.Second  // from the start of containerd until the kubelet starts
-	beforeNetwork = 22 * time.Second // from the kubelet's start until the network is configured: two status reports
-	beforeTaint   = 6 * time.Second  // from the ready node until the taint is removed
-	startUpReady  = 2 * time.Second  // from the start of the workload's container until it is ready
-	startUpLayer  = 16 << 20         // bytes of the DaemonSet's image
-	startUpRate   = 2 << 20          // bytes per second, so that the pull needs 8 s
+	beforeRuntime = 3 * time.Second // from the boot until containerd starts
+	beforeKubelet = 4 * time.Second // from the start of containerd until the kubelet starts
+	// beforeNetwork is the time from the kubelet's start until the network is configured. In this time, the kubelet
+	// reports the node's status twice.
+	beforeNetwork = 22 * time.Second
+	beforeTaint   = 6 * time.Second // from the ready node until the taint is removed
+	startUpReady  = 2 * time.Second // from the start of the workload's container until it is ready
+	startUpLayer  = 16 << 20        // bytes of the DaemonSet's image
+	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 
-	planeLimit = time.Second            // largest accepted difference for the control plane's timestamps and boot time
+	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
 	// planeWidth is the largest accepted interval of an instant that has a timestamp in whole seconds, and of the
 	// removal of a taint. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
-	// totalErrorLimit is the largest accepted error bound of the total time. Both ends of this time have timestamps in
-	// whole seconds.
+	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
+	// have timestamps in whole seconds.
 	totalErrorLimit = 3 * time.Second
 )
 
@@ -48,7 +50,7 @@ type nodeBoot struct {
 	*bench.Bench
 	verdict *Verdict
 
-	records int // number of the node's records that earlier agents printed
+	records int // number of node start-up records that earlier agents printed
 
 	booted, launched, kubelet, registered, ready time.Time  // launched: the lab is about to start the kubelet's process
 	taint                                        bench.Span // the request that removed the taint
@@ -103,7 +105,7 @@ func withoutTaints() map[string]any {
 	return map[string]any{"spec": map[string]any{"taints": nil}}
 }
 
-// boot starts all parts and notes the times.
+// boot starts all parts of the node and records the times.
 func (n *nodeBoot) boot(ctx context.Context, image string) error {
 	n.booted = time.Now()
 	proc, err := n.Node.BootFiles(n.booted)

@@ -47,8 +47,8 @@ type startUpTruth struct {
 	width time.Duration
 }
 
-// truths returns the true times of the milestones. The constant "late" is the longest time until the poll of the node
-// sees a change.
+// truths returns the true times of the milestones. The constant "late" is the longest time until pollNode sees a change
+// of the node.
 func (n *nodeBoot) truths() map[string]startUpTruth {
 	const late = 100 * time.Millisecond
 	before := func(at time.Time, most, width time.Duration) startUpTruth {
@@ -57,7 +57,7 @@ func (n *nodeBoot) truths() map[string]startUpTruth {
 	return map[string]startUpTruth{
 		"booted":          before(n.booted, 0, planeWidth),
 		"registered":      before(n.registered, late, planeWidth),
-		"kubelet_started": before(n.kubelet, late, ownLimit),   // the log has only the Event's time
+		"kubelet_started": before(n.kubelet, late, ownLimit),   // the kubelet logs the start a little late
 		"ready":           before(n.ready, 5*late, planeWidth), // the kubelet's status update takes time
 		"workload_ready":  before(n.workload, time.Second, planeWidth),
 	}

@@ -130,8 +130,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 // sandboxPatience, the agent opens an Event watch to learn the reason, even if all images are present.
 const sandboxPatience = 2 * time.Second
 
-// lateSandbox reports whether a pod possibly waited longer than sandboxPatience for its sandbox. On a busy machine, a
-// pod can wait this long.
+// lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a
+// pod can wait longer than sandboxPatience.
 func lateSandbox(timeline agent.Timeline) bool {
 	acknowledged, _ := timeline.Milestone("acknowledged", "")
 	running, _ := timeline.Milestone("sandbox_running", "")

@@ -21,8 +21,8 @@ var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaS
 	"DaemonSet":   "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name",
 	"ReplicationController": "k8s.replicationcontroller.name"}
 
-// wantedOf returns the expected trace of a record. wantedOf takes the owner's revision from the root span, because a
-// record does not contain the revision.
+// wantedOf returns the expected trace of a record. wantedOf takes the owner's revision from the root span, because
+// agent.Timeline has no field for the revision.
 func wantedOf(t agent.Timeline, root otlp.Span) wantedSpan {
 	w := wantedSpan{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
 		end:    exactly(t.SettledAt),

@@ -40,8 +40,8 @@ type workloadResponse struct {
 	} `json:"summary"`
 }
 
-// judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. The
-// API and the page must also agree about the two revisions in the opposite order.
+// judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. Then
+// judgeWorkload exchanges the two revisions, and compares the view with the API again.
 func (p *pageRun) judgeWorkload(ctx context.Context) error {
 	path := "/apis/apps/v1/namespaces/" + p.bench.Namespace + "/deployments/shop"
 	labels := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": "again"}}}
@@ -83,11 +83,12 @@ func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions strin
 		}
 		settled := func(r page.Revision) bool { return r.StartUps == "2" }
 		if len(want.Revisions) != 2 || !settled(want.Revisions[0]) || !settled(want.Revisions[1]) {
-			return fmt.Errorf("the API has the revisions %+v, want two revisions with two start-ups", want.Revisions)
+			return fmt.Errorf("the agent's API shows the revisions %+v, want two revisions with two start-ups each",
+				want.Revisions)
 		}
 		got, err := page.ReadWorkload(p.tab)
 		if err == nil && !want.equal(got) {
-			err = fmt.Errorf("the page shows %+v, but the API has %+v", got, want.Workload)
+			err = fmt.Errorf("the page shows %+v, but the agent's API shows %+v", got, want.Workload)
 		}
 		return err
 	})

@@ -35,7 +35,7 @@ type plan struct {
 const (
 	initName   = "init"
 	hookedName = "hooked"
-	// afterHookName is the container after the container with the post-start hook.
+	// afterHookName is the name of the container that starts after the container with the post-start hook.
 	afterHookName = "after-hook"
 	mainName      = "main"
 )

@@ -64,12 +64,12 @@ func samplePressure(resource string) (*pressureSampler, error) {
 func (w *pressureSampler) look() error {
 	text, err := os.ReadFile("/proc/pressure/" + w.resource)
 	if err != nil {
-		return fmt.Errorf("read the kernel's pressure: %w", err)
+		return fmt.Errorf("read the pressure from the kernel: %w", err)
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	total, err := strconv.ParseInt(line[strings.LastIndexByte(line, '=')+1:], 10, 64)
 	if err != nil {
-		return fmt.Errorf("read the kernel's pressure: %w", err)
+		return fmt.Errorf("read the pressure from the kernel: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// longestWait limits the additional difference that a comparison allows because tasks waited near the ends of a phase.
+// longestWait is the largest additional difference that a comparison allows if tasks waited near the ends of a phase.
 // The limit also applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 

@@ -236,7 +236,7 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	return nil
 }
 
-// judgePulls checks the pulls of the three images. The scenario throttled the pulls of two of these images.
+// judgePulls checks the pulls of the three images. The scenario throttled two of the three pulls.
 func (p *promRun) judgePulls(ctx context.Context) error {
 	selector := fmt.Sprintf(`{outcome="downloaded",registry=%q}`, layout.Address(layout.RegistryPort))
 	if err := p.expect(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {

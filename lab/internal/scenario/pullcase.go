@@ -61,9 +61,9 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
-	// too small to trigger the fault, but the rule counts the request. A fault in the layer needs a count of two: one
-	// request for the configuration, and one request for the layer.
+	// A registry rule counts all matching requests, including the request for the image's configuration. The image's
+	// configuration is too small to trigger the fault, but the rule counts the request. A fault in the layer needs a
+	// count of two: one request for the image's configuration, and one request for the layer.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )
@@ -114,7 +114,7 @@ func plainCase(pod, image, outcome string) pullCase {
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst adds a number of initial failures to the case.
+// failsFirst makes the first pulls of the case fail, as often as the argument "failures" says.
 func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
@@ -151,8 +151,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is first for another platform. After a failed pull, the scenario pushes
-// an image for the node's platform under the same name.
+// otherPlatformCase returns a case whose image is built for another platform at first. After a failed pull, the
+// scenario pushes an image for the node's platform under the same name.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -164,7 +164,7 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 }
 
 // unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
-// The lab has no DNS server, but the resolver rejects such a name without a query.
+// The lab has no DNS server, but the resolver rejects a name with a label of this length without a query.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
@@ -333,7 +333,7 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the checks of the timeline report that no pull failed
+		err = nil // later checks of the timeline report that no pull failed
 	}
 	if err != nil {
 		return timeline, err

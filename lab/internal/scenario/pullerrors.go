@@ -81,7 +81,7 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 		worst += resolved.Sub(near.before)
 	}
 	if !near.after.IsZero() {
-		worst += near.after.Sub(a.Call.EndAt)
+		worst += near.after.Sub(a.Call.EndAt) + slowResponse(a)
 	}
 	if !s.runtime { // without the runtime, the times of the steps before and after the pull are from the pod's status
 		worst += 2 * stampUnit
@@ -102,18 +102,27 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 	return s.largestError(a, near)
 }
 
-// lateResponse returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
-// shows whether the runtime responded late or the kubelet received the response late.
-func lateResponse(a bench.Attempt) time.Duration {
-	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
-		return late
+// slowResponse returns the time from the first record of the image until the runtime's response, or zero for a usual
+// time. A slow disk delays the runtime's further records. The agent sees only the first record and the next step.
+func slowResponse(a bench.Attempt) time.Duration {
+	if slow := a.Call.EndAt.Sub(a.Call.StoredAt); !a.Call.StoredAt.IsZero() && slow > responseLate {
+		return slow
 	}
 	return 0
 }
 
-// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
-// least one half of the back-off. The pod's statuses show each failed pull, and the kubelet waits at least for the
-// back-off after each failed pull.
+// lateResponse returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
+// shows whether the runtime responded late or the kubelet received the response late.
+func lateResponse(a bench.Attempt) time.Duration {
+	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
+		return late + slowResponse(a)
+	}
+	return slowResponse(a)
+}
+
+// leastBackoff is a divisor: an agent without Events must report at least the true waits between attempts, divided by
+// leastBackoff. The pod's statuses show each failed pull, and the kubelet waits at least for the back-off after each
+// failed pull.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -141,9 +150,9 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 }
 
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
-// plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
-// stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's time. Such a
-// duration ends shortly before the kubelet creates the Event.
+// plugin runs before the runtime gets the request, so the plugin ends before the image's manifest arrives. Only the
+// runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
+// time. The kubelet stops measuring such a duration shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:
@@ -154,10 +163,10 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// The method "limit" returns by how much a reported duration of the attempt may differ from the truth. If the agent has
-// all sources and its evidence is exact, the result is the constant "exact". If a source is missing or the evidence is
-// not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not exceed the error
-// bound that the agent's evidence allows.
+// The method "limit" returns the largest allowed difference between a reported duration of the attempt and the truth.
+// If the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
+// the evidence is not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not
+// exceed the error bound that the agent's evidence allows.
 //
 // An agent that cannot rule out a credential plugin is allowed to state a larger error bound. No kubelet of the lab
 // runs a credential plugin within a pull, so a larger error bound does not make the limit larger.

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unseenPull is a pull that took longer for the runtime than for the registry.
+// unseenPull is a pull that lasts longer in the runtime's log than in the registry's log.
 type unseenPull struct {
 	what string
 	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
@@ -238,7 +238,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // response, only the sent part counts. If the stack does not keep layers, an agent is allowed to omit the bytes, but
 // must not report only some of the bytes.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // maximum size of the configuration, which the agent is allowed to omit from the count
+	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
 	kept := j.stack.Containerd.KeepsLayers()
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
@@ -284,7 +284,8 @@ func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neig
 	j.judgeBackoff(c, truths[0], near, timeline)
 }
 
-// judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts is not part of a pull.
+// judgeBackoff compares the back-off that the agent reports with the true time between the attempts. The kubelet's wait
+// between two attempts is not part of a pull.
 func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighborInstants, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return

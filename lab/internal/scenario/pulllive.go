@@ -25,8 +25,8 @@ type realPull struct {
 type liveResponse struct {
 	asked bench.Span
 	items []agent.Live
-	// The field "starting" contains the timelines of the starting pods. The agent returned these timelines at the time
-	// in the field "startingAt".
+	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the time at
+	// which the agent returned these timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -149,7 +149,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 // phase.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
-		stamp = 100 * time.Millisecond // the kubelet's log and the runtime's stores have different clocks
+		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores
 		late  = 4 * time.Second        // maximum age of the agent's knowledge of a download
 	)
 	right, wrong := 0, make(map[string]int)

@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pluginDelay is the time that a slow credential provider plugin needs. pluginHook is the time of a post-start hook
-// before a slow plugin.
+// pluginDelay is the time that a slow credential provider plugin needs. pluginHook is the duration of a post-start hook
+// that runs before the slow plugin.
 const (
 	pluginDelay = 4 * time.Second
 	pluginHook  = 2 * time.Second
@@ -29,7 +29,7 @@ const (
 
 // pluginCases returns three cases if the kubelet has a credential provider plugin. In one case, the plugin is slow. In
 // another case, the plugin is slow after a post-start hook. In the last case, the plugin fails once, so the kubelet
-// pulls without a login, and the registry refuses the pull.
+// pulls without credentials, and the registry refuses the pull.
 func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
 	guard := p.bench.Node.RegistryGuard()
 	if !guard.IsSet() {
@@ -81,9 +81,9 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 	return nil
 }
 
-// judgePluginRun requires that the agent attributes a run of the plugin to the kubelet's work, or leaves the time
-// unattributed with the kubelet's work among the candidates. An agent without the runtime knows the end of the earlier
-// step only from the pod's status, so a part of the time can be in another phase, within the phase's error bound.
+// judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
+// kubelet_sync among its candidates. An agent without the runtime knows the end of the earlier step only from the pod's
+// status. Another phase can therefore contain a part of the run, up to the error bound of that phase.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration

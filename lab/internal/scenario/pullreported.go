@@ -14,8 +14,8 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
 	// The agent queries the runtime before the pod's sandbox runs. The runtime's stores show whether content arrived
-	// after this query. In three cases, the stores cannot show which pull downloaded an image: several containers use
-	// the image, an earlier pull failed, or several pulls share layers.
+	// after the agent's query. In three cases, the stores cannot show which pull downloaded an image: several
+	// containers use the image, an earlier pull failed, or several pulls share layers.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }

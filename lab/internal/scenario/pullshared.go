@@ -45,7 +45,7 @@ func (p *pullRun) pullShared(ctx context.Context) error {
 	return nil
 }
 
-// pushSharing pushes images that share one large layer. The registry sends these images slowly.
+// pushSharing pushes images that share one large layer. The registry sends the pushed images slowly.
 func (p *pullRun) pushSharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {
@@ -116,7 +116,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 type sharingPull struct {
 	pod      string
 	sent     int64           // all bytes that the registry sent for this image
-	blobs    int64           // bytes of configuration and layers that the registry sent for this image
+	blobs    int64           // bytes that the registry sent for the image's configuration and layers
 	reported *agent.Download // nil if the agent does not report the download
 }
 
@@ -125,7 +125,7 @@ type sharingPull struct {
 // agent is allowed to report only some of the pulls. If the agent does not report all pulls, the report about a pull
 // must contain all bytes that the registry sent for this pull, because no other report contains these bytes.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
-	const besides = 16 << 10 // maximum size of one configuration, which the agent is allowed to omit from the count
+	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string
 	var reported, blobs, sent int64
 	complete, kept := true, j.stack.Containerd.KeepsLayers()

@@ -18,9 +18,9 @@ import (
 )
 
 // The workloads of the scenario "report", and their true faults. Most images come from the lab's registry at nearRate.
-// The workloads "far-0", "far-1" and so on use a second name of this registry, which serves their images at farRate.
-// The image of the workload "large" is larger than the other images. The ConfigMap of the workload "broken" is created
-// late. The workload "plain" has no fault.
+// The workloads "far-0", "far-1" and so on use a second name of this registry. The registry serves the images of these
+// workloads at farRate. The image of the workload "large" is larger than the other images. The ConfigMap of the
+// workload "broken" is created late. The workload "plain" has no fault.
 const (
 	reportNear, reportFar, reportPlain = 6, 4, 6
 
@@ -78,7 +78,7 @@ func (s reportSection) row(name string) (reportRow, bool) {
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
 // "report" must name each of the three faults, and must report the true times of the pulls and the true factors. Then a
 // slow node and an agent that does not respond join the fleet. With --prometheus, the command must report the same
-// about both nodes. After a restart of the agent, the command must report the same as before.
+// results for both nodes. After a restart of the agent, the command must report the same results as before the restart.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	flags, err := reportFlags(ctx, b)
 	if err != nil {
@@ -138,8 +138,8 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
-// the dashboard needs the metrics of the node's start-up. As if the machine had just booted, the first pod of the
-// scenario ends the node's start-up.
+// the dashboard needs the metrics of the node's start-up. The agent finds the current time as the boot time of the
+// machine, so the first pod of the scenario ends the node's start-up.
 func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})

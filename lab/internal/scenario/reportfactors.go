@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// reportTruth contains the true times behind a report. The times come from the registry's log, the runtime's log, and
-// the scenario's own watch.
+// reportTruth contains the true times for the comparison with a report. The times come from the registry's log, the
+// runtime's log, and the scenario's own watch.
 type reportTruth struct {
 	namespace string
 	images    map[string]string          // reference of the image by workload
@@ -43,7 +43,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	for _, pod := range pods {
 		seen, name := arrivals.Of(pod.Name), pod.Labels["app"]
 		if seen.ReadyAt.IsZero() {
-			return t, fmt.Errorf("the watch has not delivered pod %s as ready", pod.Name)
+			return t, fmt.Errorf("the watch has not reported yet that pod %s is ready", pod.Name)
 		}
 		t.startUps[name] = append(t.startUps[name], seen.ReadyAt.Sub(seen.CreatedAt))
 	}
@@ -63,8 +63,8 @@ func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Du
 	return sum, count
 }
 
-// registryFactor returns the factor of the slow registry. Each pull needs 0.5 s independent of its bytes, as in the
-// definition of the registry factor in docs/monitoring.md.
+// registryFactor returns the factor of the slow registry. Each pull needs 0.5 s in addition to the time for its bytes,
+// as in the definition of the registry factor in docs/monitoring.md.
 func (t reportTruth) registryFactor() float64 {
 	const overhead, mebibyte = 0.5, 1 << 20
 	slow, slowCount := t.sumOfPulls(far)
@@ -81,9 +81,9 @@ func (t reportTruth) imageFactor(workload string) float64 {
 	return t.pulls[workload].Seconds() * float64(count) / others.Seconds()
 }
 
-// workloadFactor returns the factor of a workload with one pod that only loses time in the registry. The expected time
-// is the mean of the pulls of the other start-ups, plus the other time of the pod. Start-ups without a pull count with
-// a pull of 0 s.
+// workloadFactor returns the factor of a workload with one pod that loses time only in the registry. The expected time
+// is the mean of the pulls of the other start-ups, plus the time of the pod without its pull. For a start-up without a
+// pull, the duration of the pull is 0 s.
 func (t reportTruth) workloadFactor(workload string) float64 {
 	startUps := 0
 	for _, lengths := range t.startUps {
@@ -95,8 +95,8 @@ func (t reportTruth) workloadFactor(workload string) float64 {
 	return total.Seconds() / expected.Seconds()
 }
 
-// work returns the mean time per start-up that the node needed for its own work. A container of the scenario is ready
-// workloadReadyAfter after its start. The start-up with the missing ConfigMap does not count.
+// work returns the mean time per start-up that the node needed for its own work. In the scenario, a container needs the
+// time workloadReadyAfter from its start until it is ready. The start-up with the missing ConfigMap does not count.
 func (t reportTruth) work() time.Duration {
 	var all []time.Duration
 	for name, lengths := range t.startUps {

@@ -20,10 +20,10 @@ import (
 const reportScrape = time.Second
 
 // estimateError is the largest accepted relative difference between a sum of Prometheus and the sum of the agents.
-// Prometheus extrapolates the increase of a counter from the time between its first and its last scrape to the end of
-// the window, by at most 1.1 times reportScrape. In the scenario, this time is at least 90 s, so a sum is at most 1.3 %
-// too large. The sums lack no start-up, because Prometheus scrapes both agents before the first start-up and after the
-// last start-up.
+// Prometheus measures the increase of a counter between the first and the last scrape in the window. Then Prometheus
+// extrapolates this increase to the end of the window, by at most 1.1 times reportScrape. In the scenario, the first
+// and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums contain all start-ups,
+// because Prometheus scrapes both agents before the first start-up and after the last start-up.
 const estimateError = 0.02
 
 // reportMetrics is the Prometheus that scrapes the agents of both nodes, and evaluates the rules of the manifests.
@@ -53,8 +53,8 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 			text, err := m.ask(ctx)
 			if want := "2 nodes, 0 start-ups (0 failed)"; err == nil && (!strings.Contains(text, want) ||
 				strings.Count(text, "(no start-ups in this time)") != 2) {
-				err = fmt.Errorf("before the first start-up, the report does not contain %q and two notes about no "+
-					"start-ups:\n%s", want, text)
+				err = fmt.Errorf("before the first start-up, the report must contain %q, and two notes that there are "+
+					"no start-ups, got:\n%s", want, text)
 			}
 			return err
 		})
@@ -70,8 +70,8 @@ func reportFrom(server string) []string {
 	return []string{"report", "--prometheus", server, "--since", "1h", "--rows", "100"}
 }
 
-// judge compares the report with the truth, and its sums with the report of the agents. Then judge checks two rows of
-// the dashboard, and the errors of servers without the data of a report.
+// judge compares the report with the truth, and the sums in this report with the sums in the report of the agents. Then
+// judge checks two rows of the dashboard, and the errors for servers that lack the data of a report.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
 	// A report ends at a full second, so it does not contain the newest results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
@@ -142,7 +142,7 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	delays := slowNetwork * time.Duration(len(slow))
 	for _, fault := range []struct {
 		cause, node string
-		least, most time.Duration // the other node can need some network time, so less time can be lost
+		least, most time.Duration // the lost time is smaller if the network also takes time on the other node
 	}{
 		{"network", slowNode, delays / 2, delays + delays/4},
 		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
@@ -179,9 +179,10 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	}
 }
 
-// measuredFactor is like workloadFactor, but for the report from Prometheus, which compares a workload with the
-// start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node, which need no pull. These
-// start-ups also do not wait for a probe, so the others need less time for the app than the workload.
+// measuredFactor is like workloadFactor, but for the report from Prometheus. The report from Prometheus compares a
+// workload with the start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node. A start-up
+// on the slow node needs no pull and waits for no probe. Therefore, the other start-ups spend less time in the
+// application than the workload, on average.
 func (t reportTruth) measuredFactor(workload string, slow int) float64 {
 	others := slow - 1
 	for _, lengths := range t.startUps {

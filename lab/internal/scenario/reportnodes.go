@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" consists of objects and a synthetic runtime. Its network needs slowNetwork
-// for each pod. On the third node, no process listens on the agent's address.
+// The second node of the scenario "report" consists of objects and a synthetic runtime. On the second node, the network
+// of each pod takes the time slowNetwork. On the third node, no process listens on the agent's address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6
@@ -30,7 +30,8 @@ const (
 	silentAgent = 7 // number of an extra agent that does not run
 )
 
-// joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes both.
+// joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes the node and its
+// agent.
 func joinSlow(ctx context.Context, b *bench.Bench) (runtime *synthetic.Runtime, leave func() error, err error) {
 	runtime = synthetic.NewContainerd()
 	end, err := runtime.Join(ctx, b.Kube, slowNode, b.Node.ExtraSocket())

@@ -25,8 +25,8 @@ type scaledWorkload struct {
 // workloadPullRate is the download rate of the images, in bytes per second.
 const workloadPullRate = 4 << 20
 
-// workloadReadyAfter is the shortest time until a container is ready. The time must be longer than the period of the
-// probe.
+// workloadReadyAfter is the shortest time until a container is ready. workloadReadyAfter must be longer than the period
+// of the probe.
 const workloadReadyAfter = 1200 * time.Millisecond
 
 // createScaledWorkload creates a Deployment without pods.

@@ -247,8 +247,8 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits for the delayed events. The agent must report the delay of the events, and is allowed to report up
-// to 1.5 s too much.
+// judgeDelay waits for the delayed events. The agent must report the delay of the events, and is allowed to report a
+// delay that is up to 1.5 s too long.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, created bench.Span) error {
 	var reported watchTruth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,

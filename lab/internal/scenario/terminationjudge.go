@@ -82,9 +82,9 @@ func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, 
 	v.terminationTotal(p.name, reported, w)
 }
 
-// terminationTotal requires that the reported total duration differs from the true duration by at most its error bound.
-// The true duration starts during the call that requests the deletion. The true duration ends with the deletion of the
-// object, shortly before the watch delivers the deletion.
+// terminationTotal requires that the reported total duration differs from the true duration by at most the reported
+// error bound. The true duration starts during the call that requests the deletion. The true duration ends with the
+// deletion of the object, shortly before the watch delivers the deletion.
 func (v *Verdict) terminationTotal(pod string, reported agent.Termination, w independentTermination) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)

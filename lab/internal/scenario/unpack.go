@@ -147,9 +147,9 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeUndivided checks an agent that has no evidence of when the last byte arrived. The agent must report the total
-// duration of pull and unpacking in a group phase. The agent must list "pull" and "unpack" as candidates, and must not
-// name a cause.
+// judgeUndivided checks an agent that has no evidence about the arrival of the last byte. The agent must report the
+// total duration of pull and unpacking in a group phase. The agent must list "pull" and "unpack" as candidates, and
+// must not name a cause.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {

@@ -22,9 +22,9 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 // whatIfPods is the default number of pods for each change.
 const whatIfPods = 20
 
-// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change of each pod. Then the
-// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up
-// must lie in the predicted interval, and so must the saved time. The intervals must not be too long.
+// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
+// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up and
+// the time that the change saved must each lie in the predicted interval. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -35,7 +35,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // pods that start together cost no time
+		pairs := make([]whatIfPair, max(count, c.together)) // more pods at the same time do not prolong the scenario
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -63,11 +63,11 @@ type whatIfPair struct {
 	prediction    whatIfPrediction
 }
 
-// whatIfTruth is the interval of the true duration of a start-up. The creation of the pod happened during the
-// scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
+// whatIfTruth is the interval that contains the true duration of a start-up. The creation of the pod happened during
+// the scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
 type whatIfTruth struct{ low, high time.Duration }
 
-// watchDelay is the longest time from a change of a pod to its arrival in the scenario's watch.
+// watchDelay is the longest time until a change of a pod arrives in the scenario's watch.
 const watchDelay = 100 * time.Millisecond
 
 // whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. The estimate is 0 if chance
@@ -204,7 +204,7 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 }
 
 // judgeWhatIf compares the predictions of one case with the truth. If fewer than half of the pods have a prediction,
-// the case proves nothing. The same is true if the predicted intervals are too long.
+// the case proves nothing. If the predicted intervals are too long, the case also proves nothing.
 func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
 	if v.Compared++; 2*len(predicted) < len(pairs) {
@@ -242,8 +242,9 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(gain))
 }
 
-// gain returns the interval of the time that the change saved. The steps that did not change can take up to 10 % more
-// or less time after the change. A prediction of a gain does not include this variation, so the interval includes it.
+// gain returns the interval that contains the time that the change saved. The steps that did not change can take up to
+// 10 % more or less time after the change. A predicted gain does not include this variation of unchanged steps, so the
+// returned interval includes the variation.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

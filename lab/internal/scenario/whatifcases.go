@@ -28,8 +28,8 @@ type whatIfCase struct {
 	container string
 	byChance  bool // chance decides how much time the change saves, so the prediction has no estimate
 	together  int  // number of pairs that can start at the same time without disturbing each other
-	// wide returns the largest accepted mean width of the predicted durations. The argument is the mean duration of the
-	// start-ups before the change.
+	// wide returns the largest accepted mean length of the predicted intervals. The argument is the mean duration of
+	// the start-ups before the change.
 	wide func(before time.Duration) time.Duration
 	// spec returns the pod of the pair i, with or without the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
@@ -41,8 +41,9 @@ type whatIfCase struct {
 	setting func(ctx context.Context, b *bench.Bench) error
 }
 
-// widthLimit returns the function "wide" of a case. The limit is a part of the start-up, plus 4 s, plus 1.25 times the
-// period of the pod's probe. The test of package internal/whatif requires the same limit for simulated start-ups.
+// widthLimit returns the function "wide" of a case. The limit is a percentage of the duration of the start-up, plus 4
+// s, plus 1.25 times the period of the pod's probe. The test of package internal/whatif requires the same limit for
+// simulated start-ups.
 func widthLimit(percent int, period time.Duration) func(time.Duration) time.Duration {
 	return func(before time.Duration) time.Duration {
 		return before*time.Duration(percent)/100 + 4*time.Second + period*5/4

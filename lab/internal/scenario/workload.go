@@ -125,8 +125,9 @@ func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 		})
 }
 
-// judgeDurations compares the durations of the start-ups and their percentiles with the times at which the scenario's
-// own watch delivered the pods. The percentiles have the definition of the nearest rank.
+// judgeDurations compares the durations of the start-ups, and the percentiles of these durations, with the truth. The
+// truth comes from the times at which the scenario's own watch delivered the pods. The percentiles use the nearest-rank
+// method.
 func (v *Verdict) judgeDurations(report workloadReport, arrival func(pod string) bench.Arrival) error {
 	var totals []time.Duration
 	for _, item := range report.Items {

@@ -26,8 +26,8 @@ type Stack struct {
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
-	// PrivateRegistry makes the lab's registry serve TLS with a certificate of its own authority, and require a login.
-	// The kubelet gets the login from a credential provider plugin.
+	// PrivateRegistry makes the lab's registry serve TLS with a certificate of its own authority, and require
+	// credentials. The kubelet gets the credentials from a credential provider plugin.
 	PrivateRegistry bool `json:"private_registry"`
 	// ColdPause is true if the node lacks the pause image until the first pod starts.
 	ColdPause bool `json:"cold_pause"`
@@ -36,8 +36,8 @@ type Stack struct {
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
-	// Lacks lists features of Kubernetes that the stack does not have. Scenarios leave out the cases that need a
-	// missing feature.
+	// Lacks lists features of Kubernetes that the stack does not have. Scenarios skip the cases that need a missing
+	// feature.
 	Lacks []Feature `json:"lacks"`
 	// Limits lists what the programs of the stack cannot report, one sentence each.
 	Limits []string `json:"limits"`
@@ -71,7 +71,7 @@ type Containerd struct {
 	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
 	Major int    `json:"major"` // major version, 1 or 2; the configuration files of the two versions differ
 	Minor int    `json:"minor"` // minor version
-	// DiscardUnpackedLayers makes containerd remove a layer's compressed data after it unpacked the layer.
+	// DiscardUnpackedLayers makes containerd remove the compressed data of each layer after unpacking.
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
 	// Stargz makes containerd use the lazy snapshotter stargz, which is built into the program below Dir.
 	Stargz bool `json:"stargz"`

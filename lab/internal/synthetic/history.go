@@ -18,10 +18,10 @@ import (
 // reasons.
 func earlierReasons() []string { return []string{"Unhealthy", "BackOff", "FailedMount", "Killing"} }
 
-// AddEarlierEvents creates Events about pods of another node, as in a busy namespace. ClearEvents does not delete these
-// Events.
+// AddEarlierEvents creates Events about pods of another node, as in a busy namespace. ClearEvents does not delete the
+// Events that AddEarlierEvents created.
 func AddEarlierEvents(ctx context.Context, client *kube.Client, namespace string, count int) error {
-	const writers = 8 // more writers are not faster, because etcd stores one Event after the other
+	const writers = 8 // more writers are not faster, because etcd stores the Events one after the other
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.SetLimit(writers)
 	now, reasons := time.Now(), earlierReasons()

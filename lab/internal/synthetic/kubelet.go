@@ -38,8 +38,8 @@ func Usual() Pace {
 		// A real containerd with a network plugin needs about the same time for the network. The agent must query the
 		// runtime before the sandbox exists. If the agent queries the runtime later, the agent cannot know whether an
 		// image was already present. The synthetic runtime does not provide the time of a pull, because CRI has no
-		// field for the time of a pull. In the lab, the query can take long, because the agent shares two cores with an
-		// entire cluster.
+		// field for the time of a pull. In the lab, the query can take a long time, because the agent shares two cores
+		// with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -48,7 +48,7 @@ func Usual() Pace {
 type Started struct {
 	Name string
 	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events
-	// Created and Started, because an agent with a connected runtime leaves them out.
+	// Created and Started, because an agent with a connected runtime does not watch these Events.
 	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
 }

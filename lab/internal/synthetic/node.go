@@ -61,7 +61,7 @@ func Join(ctx context.Context, client *kube.Client, name string) (leave func() e
 	}, nil
 }
 
-// Join serves the runtime at a socket, and is otherwise like the function Join.
+// Join is like the function Join, but also serves the runtime at a socket.
 func (r *Runtime) Join(ctx context.Context, client *kube.Client, name, socket string) (leave func() error, err error) {
 	stop, err := r.Serve(socket)
 	if err != nil {

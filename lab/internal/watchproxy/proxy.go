@@ -97,7 +97,7 @@ func (p *Proxy) change(response *http.Response) error {
 		return nil
 	}
 	reader, writer := io.Pipe()
-	events := make(chan dueEvent, 4096) // room for a minute; while the channel is full, the API server waits
+	events := make(chan dueEvent, 4096) // room for a minute of events; while the channel is full, the API server waits
 	upstream := response.Body
 	go func() {
 		defer close(events)

@@ -35,7 +35,7 @@ type RecentPullRecord struct {
 	PullRecord
 }
 
-// PodKey identifies a start-up, for events of the stream without a record.
+// PodKey identifies a start-up in those events of the stream that contain no record.
 type PodKey struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
