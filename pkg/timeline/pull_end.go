@@ -126,8 +126,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The pull probably ended soon after the image's timestamp. But a busy disk can have slowed the last write, so
-			// only the kubelet's next step limits the end.
+			// The pull probably ended soon after the image's timestamp. But a busy disk can have slowed the last write,
+			// so only the kubelet's next step limits the end.
 			c.bias, c.latest = biasEarliest, maxInstant
 		}
 		constraints = append(constraints, c)

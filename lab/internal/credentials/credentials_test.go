@@ -96,7 +96,7 @@ func TestInvalidRequests(t *testing.T) {
 	s, login := newStore(t)
 	for input, want := range map[string]string{
 		"":               "parse the request",
-		ask("v2", image): `of "v2"`,
+		ask("v2", image): `API version "v2"`,
 		`{"kind": "Pod", "apiVersion": "credentialprovider.kubelet.k8s.io/v1"}`: `"Pod"`,
 	} {
 		status, stdout, stderr := s.call(t, input)
