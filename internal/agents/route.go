@@ -57,8 +57,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// If an error contains an *Unreached, Plain returns only the *Unreached, without the address of the request. Plain
-// returns all other errors unchanged.
+// Plain returns only the *Unreached if an error contains one, without the address of the request. Plain returns all
+// other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {

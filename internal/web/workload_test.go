@@ -68,7 +68,8 @@ func TestManyStartUps(t *testing.T) {
 	f := &fake{timelines: all[:50], gone: all[50:]}
 	const path = "/api/v1/workloads/shop/Deployment/web"
 	missing := decode[problem](t, f.ask(t, http.MethodGet, path+"?revision=old,new"))
-	if !strings.HasSuffix(missing.Reason, `"old" is known on this node among the latest 200 start-ups of the workload`) {
+	const among = `"old" is known on this node among the latest 200 start-ups of the workload`
+	if !strings.HasSuffix(missing.Reason, among) {
 		t.Errorf("a revision before the latest start-ups: %q", missing.Reason)
 	}
 	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, path))
