@@ -120,6 +120,24 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		j.judgeUndivided(c, a, timeline)
 		return nil
 	}
+	log, err := j.runtimeLog(timeline)
+	if err != nil {
+		return err
+	}
+	if err := j.judgeParts(c, a, neighborsIn(log, c.spec, mainName), unpacks, timeline); err != nil {
+		return err
+	}
+	j.judgeBusy(c, a, layers, timeline)
+	return nil
+}
+
+// judgeParts compares the phases "pull" and "unpack" with the truth. A difference is allowed to be as large as "exact",
+// plus the smaller of two error bounds: the error bound that the agent states for the phase, and the error bound that
+// the agent's evidence allows. All agents with the runtime know when the last byte arrived. Without Events, the agent
+// knows the start of the pull and the end of the unpacking only from the runtime's records and from the steps before
+// and after the pull.
+func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
+	timeline agent.Timeline) error {
 	var download time.Duration
 	if !unpacks {
 		download = downloadLayer / downloadRate * time.Second
@@ -127,23 +145,30 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	for _, part := range []struct {
 		phase, cause    string
 		injected, truth time.Duration
+		known           neighborInstants // instants that limit the error bound
 	}{
-		{"pull", registryCause, download, a.Asked.Length()},
-		{"unpack", diskCause, a.Unpacked().Round(100 * time.Millisecond), a.Unpacked()},
+		{"pull", registryCause, download, a.Asked.Length(), neighborInstants{before: near.before}},
+		{"unpack", diskCause, a.Unpacked().Round(100 * time.Millisecond), a.Unpacked(),
+			neighborInstants{after: near.after}},
 	} {
 		measured, there, err := timeline.In(part.phase, mainName)
 		if err != nil {
 			return err
 		}
+		stated, err := timeline.Stated(part.phase, mainName)
+		if err != nil {
+			return err
+		}
 		// If the pull or the unpacking is short, the agent can merge these two phases.
-		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
+		j.verdict.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact,
+			exact+min(stated, j.sources.largestError(a, part.known)))
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
-				v.Problem("%s: the cause of phase %s is %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
+				j.verdict.Problem("%s: the cause of phase %s is %q, want %q", c.pod, part.phase, phase.Cause,
+					part.cause)
 			}
 		}
 	}
-	j.judgeBusy(c, a, layers, timeline)
 	return nil
 }
 
