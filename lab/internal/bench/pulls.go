@@ -25,7 +25,10 @@ type Attempt struct {
 	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero without a manifest
 	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
 	// Asked is zero if the registry received no request.
-	Asked     Span
+	Asked Span
+	// StoredAt is the time when containerd had verified and stored all content that the registry sent, according to the
+	// files in containerd's content store. StoredAt is zero if containerd has not kept all this content.
+	StoredAt  time.Time
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
 	// Hit is true if a fault of the registry interrupted or refused a response. The refusal of a request without
@@ -82,6 +85,9 @@ func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attem
 	match(attempts, calls)
 	for i := range attempts {
 		attempts[i].read(accesses)
+		if err := attempts[i].readStore(accesses, w.bench.Node.ContentStoredAt); err != nil {
+			return nil, err
+		}
 	}
 	return attempts, nil
 }
@@ -151,9 +157,8 @@ func (w *PullCollector) accesses(ctx context.Context, reference string) ([]regis
 // If a request started during this attempt, the method "read" adds the request's data to the attempt. A request that
 // started during several attempts counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
-	const skew = 2 * time.Millisecond // tolerance between the times in the two logs
 	for _, access := range accesses {
-		if access.StartAt.Before(a.Call.StartAt.Add(-skew)) || access.StartAt.After(a.Call.EndAt.Add(skew)) {
+		if !a.contains(access.StartAt) {
 			continue
 		}
 		first(&a.Asked.StartAt, access.StartAt)
@@ -176,6 +181,35 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
+// contains reports whether a time is within the attempt's call.
+func (a *Attempt) contains(at time.Time) bool {
+	const skew = 2 * time.Millisecond // tolerance between the times of the call and the times in other sources
+	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
+}
+
+// readStore sets the field StoredAt. The function "storedAt" returns the time when containerd stored the content with a
+// digest, or zero if containerd does not have this content.
+func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest string) (time.Time, error)) error {
+	var last time.Time
+	for _, access := range accesses {
+		if access.Kind != registry.KindBlob || access.Bytes == 0 || !a.contains(access.StartAt) {
+			continue
+		}
+		at, err := storedAt(access.Reference)
+		if err != nil {
+			return err
+		}
+		if !a.contains(at) {
+			return nil
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	a.StoredAt = last
+	return nil
+}
+
 // Pull returns the period of the pull, usually from the registry's log. The period is from the runtime's log in two
 // cases: the registry received no request, or the period in the runtime's log exceeds the registry's period by more
 // than the argument "besides".
@@ -192,6 +226,15 @@ func (a Attempt) Unpacked() time.Duration {
 		return 0
 	}
 	return a.Call.EndAt.Sub(a.Asked.EndAt)
+}
+
+// Storing returns the time from the registry's last byte until containerd had verified and stored all content, or zero
+// if this time is unknown.
+func (a Attempt) Storing() time.Duration {
+	if a.StoredAt.IsZero() {
+		return 0
+	}
+	return max(0, a.StoredAt.Sub(a.Asked.EndAt))
 }
 
 // Failed returns true if the attempt failed.

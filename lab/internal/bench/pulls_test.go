@@ -52,6 +52,34 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 	}
 }
 
+func TestAttemptReadsContentStore(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
+	stored := map[string]time.Time{"a": at(17), "b": at(18), "config": at(14), "manifest": at(19), "earlier": at(6),
+		"old": at(4)}
+	for name, test := range map[string]struct {
+		blobs []string
+		want  time.Time // zero if the time is unknown
+	}{
+		"several":                   {[]string{"config", "b", "a"}, at(18)},
+		"not kept":                  {[]string{"config", "b", "discarded"}, time.Time{}},
+		"stored before the call":    {[]string{"b", "old"}, time.Time{}},
+		"no blob from the registry": {nil, time.Time{}},
+	} {
+		a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
+		accesses := []registry.Access{
+			{StartAt: at(5), LastByteAt: at(6), Kind: registry.KindBlob, Reference: "earlier", Bytes: 1},
+			{StartAt: at(11), LastByteAt: at(11), Kind: registry.KindManifest, Reference: "manifest", Bytes: 1}}
+		for _, blob := range test.blobs {
+			accesses = append(accesses, registry.Access{StartAt: at(12), LastByteAt: at(13), Bytes: 1,
+				Kind: registry.KindBlob, Reference: blob})
+		}
+		err := a.readStore(accesses, func(digest string) (time.Time, error) { return stored[digest], nil })
+		if err != nil || !a.StoredAt.Equal(test.want) {
+			t.Errorf("%s: %s, %v, want %s", name, a.StoredAt, err, test.want)
+		}
+	}
+}
+
 func TestAttemptFromMirror(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
 	mirror, server := layout.Address(layout.NodeMirrorPort), layout.Address(layout.RegistryPort)

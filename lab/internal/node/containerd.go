@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/cni"
 	"github.com/podlapse/podlapse/lab/internal/layout"
@@ -145,6 +146,23 @@ func (n Node) snapshotter() string {
 		return "native"
 	}
 	return "overlayfs"
+}
+
+// ContentStoredAt returns the time when containerd stored the content with the given digest. After containerd has
+// verified the content and has written it to disk, containerd makes the content's file read-only. This is the last
+// change of the file. If containerd does not have the content, the result is zero.
+func (n Node) ContentStoredAt(digest string) (time.Time, error) {
+	algorithm, hash, _ := strings.Cut(digest, ":")
+	var file syscall.Stat_t
+	err := syscall.Stat(filepath.Join(n.In("containerd"), "io.containerd.content.v1.content", "blobs", algorithm, hash),
+		&file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the time of content %s: %w", digest, err)
+	}
+	return time.Unix(file.Ctim.Unix()), nil
 }
 
 // ContainerdLog returns the path of containerd's log.

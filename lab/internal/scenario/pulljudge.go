@@ -196,11 +196,15 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		return
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
-	// the runtime needs more time to verify and store the content.
-	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
+	// or if the machine is busy, the runtime needs more time to verify and store the content. This time is unknown if
+	// the runtime has not kept the content.
+	storing := truth.Storing()
+	if truth.StoredAt.IsZero() {
+		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
+	}
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
-		j.verdict.Problem("%s: the last byte arrived at %s, but the agent reports %s", what, clock(truth.Asked.EndAt),
-			clock(pull.DownloadedAt))
+		j.verdict.Problem("%s: the last byte arrived at %s, and the runtime needed %s s to store the content, but the "+
+			"agent reports %s", what, clock(truth.Asked.EndAt), seconds(storing), clock(pull.DownloadedAt))
 	}
 }
 

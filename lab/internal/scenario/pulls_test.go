@@ -139,6 +139,34 @@ var pullVerdicts = map[string]struct {
 	}, "last byte"},
 }
 
+// TestDownloadedAt checks the reported time of the last byte. The registry sent the last byte at 12.99 s.
+func TestDownloadedAt(t *testing.T) {
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		stored     time.Duration // when containerd stored the last layer; zero if unknown
+		downloaded time.Duration // as reported by the agent
+		want       string
+	}{
+		"unknown, on time":               {0, 13050 * ms, ""},
+		"unknown, too late":              {0, 13100 * ms, "last byte"},
+		"stored late, reported late":     {13600 * ms, 13610 * ms, ""},
+		"stored late, reported on time":  {13600 * ms, 12995 * ms, ""},
+		"stored late, reported too late": {13600 * ms, 13710 * ms, "needed 0.610 s to store the content"},
+		"stored late, too early":         {13600 * ms, 12930 * ms, "last byte"},
+		"stored at once, too late":       {12995 * ms, 13100 * ms, "last byte"},
+	} {
+		_, truth, timeline := retried()
+		a, pull := truth[1], timeline.Pulls[1]
+		pull.DownloadedAt = after(test.downloaded)
+		if test.stored > 0 {
+			a.StoredAt = after(test.stored)
+		}
+		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), sources: allSources}
+		j.judgeLengths("retried", a, nearPulls, pull)
+		expect(t, name, j.verdict.Wrong(), test.want)
+	}
+}
+
 func TestPullVerdict(t *testing.T) {
 	for name, test := range pullVerdicts {
 		c, truth, timeline := retried()

@@ -131,11 +131,11 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeParts compares the phases "pull" and "unpack" with the truth. A difference is allowed to be as large as "exact",
-// plus the smaller of two error bounds: the error bound that the agent states for the phase, and the error bound that
-// the agent's evidence allows. All agents with the runtime know when the last byte arrived. Without Events, the agent
-// knows the start of the pull and the end of the unpacking only from the runtime's records and from the steps before
-// and after the pull.
+// judgeParts compares the phases "pull" and "unpack" with the truth. The largest allowed difference is the constant
+// "exact", plus the time in which the runtime stored the content after the last byte, plus the smaller of two error
+// bounds: the error bound that the agent states for the phase, and the error bound that the agent's evidence allows.
+// Without Events, the agent knows the start of the pull and the end of the unpacking only from the runtime's records
+// and from the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration
@@ -161,7 +161,7 @@ func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstant
 		}
 		// If the pull or the unpacking is short, the agent can merge these two phases.
 		j.verdict.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact,
-			exact+min(stated, j.sources.largestError(a, part.known)))
+			exact+a.Storing()+min(stated, j.sources.largestError(a, part.known)))
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
 				j.verdict.Problem("%s: the cause of phase %s is %q, want %q", c.pod, part.phase, phase.Cause,

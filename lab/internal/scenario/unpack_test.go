@@ -20,20 +20,25 @@ func TestUnpackVerdict(t *testing.T) {
 		sources      agentSources
 		pull, unpack time.Duration
 		stated       time.Duration // error bound of the phase "unpack"
+		storing      time.Duration // time in which the runtime stored the content after the last byte
 		want         string
 	}{
-		"right":                                {allSources, 12 * time.Second, 85 * ms, 0, ""},
-		"all sources, unpack too short":        {allSources, 12 * time.Second, 17 * ms, 0, "unpack"},
-		"all sources, large error bound":       {allSources, 12 * time.Second, 17 * ms, 83 * ms, "unpack"},
-		"all sources, pull too short":          {allSources, 11900 * ms, 85 * ms, 0, "pull"},
-		"no Events, within error bound":        {withoutEvents, 12 * time.Second, 17 * ms, 83 * ms, ""},
-		"no Events, no error bound":            {withoutEvents, 12 * time.Second, 17 * ms, 0, "unpack"},
-		"no Events, beyond the evidence":       {withoutEvents, 12 * time.Second, 240 * ms, time.Second, "unpack"},
-		"no Events, pull beyond the evidence":  {withoutEvents, 12100 * ms, 85 * ms, 0, "pull"},
-		"no Events, pull within the evidence":  {withoutEvents, 12020 * ms, 85 * ms, 0, ""},
-		"no Events, longer within the bound":   {withoutEvents, 12 * time.Second, 150 * ms, 83 * ms, ""},
-		"no Events, unpack longer than stated": {withoutEvents, 12 * time.Second, 150 * ms, 5 * ms, "unpack"},
+		"right":                                {allSources, 12 * time.Second, 85 * ms, 0, 0, ""},
+		"all sources, unpack too short":        {allSources, 12 * time.Second, 17 * ms, 0, 0, "unpack"},
+		"all sources, large error bound":       {allSources, 12 * time.Second, 17 * ms, 83 * ms, 0, "unpack"},
+		"all sources, pull too short":          {allSources, 11900 * ms, 85 * ms, 0, 0, "pull"},
+		"no Events, within error bound":        {withoutEvents, 12 * time.Second, 17 * ms, 83 * ms, 0, ""},
+		"no Events, no error bound":            {withoutEvents, 12 * time.Second, 17 * ms, 0, 0, "unpack"},
+		"no Events, beyond the evidence":       {withoutEvents, 12 * time.Second, 240 * ms, time.Second, 0, "unpack"},
+		"no Events, pull beyond the evidence":  {withoutEvents, 12100 * ms, 85 * ms, 0, 0, "pull"},
+		"no Events, pull within the evidence":  {withoutEvents, 12020 * ms, 85 * ms, 0, 0, ""},
+		"no Events, longer within the bound":   {withoutEvents, 12 * time.Second, 150 * ms, 83 * ms, 0, ""},
+		"no Events, unpack longer than stated": {withoutEvents, 12 * time.Second, 150 * ms, 5 * ms, 0, "unpack"},
+		"stored late":                          {allSources, 12070 * ms, 15 * ms, 0, 60 * ms, ""},
+		"later than stored":                    {allSources, 12120 * ms, 15 * ms, 0, 60 * ms, "pull"},
 	} {
+		truth := truth
+		truth.StoredAt = truth.Asked.EndAt.Add(test.storing)
 		pull := reported("pull", 0, test.pull, 100*ms)
 		unpack := reported("unpack", test.pull, test.pull+test.unpack, test.stated)
 		pull.Container, pull.Cause, unpack.Container, unpack.Cause = mainName, registryCause, mainName, diskCause
