@@ -29,6 +29,7 @@ const (
 	nearRate    = 8 << 20   // bytes per second
 	farRate     = 512 << 10 // bytes per second: an image takes eight seconds
 
+	brokenName  = "broken"
 	configDelay = 15 * time.Second
 	// configRetry is the longest time until the kubelet notices the ConfigMap.
 	configRetry = 75 * time.Second
@@ -199,7 +200,7 @@ func startReported(ctx context.Context, b *bench.Bench) (map[string]string, erro
 	broken := present()
 	broken.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "late"}}}}
-	if _, err := b.CreateDeployment(ctx, "broken", 1, broken); err != nil {
+	if _, err := b.CreateDeployment(ctx, brokenName, 1, broken); err != nil {
 		return nil, err
 	}
 	if err := sleep(ctx, configDelay); err != nil {
@@ -208,7 +209,7 @@ func startReported(ctx context.Context, b *bench.Bench) (map[string]string, erro
 	if err := b.CreateConfigMap(ctx, "late"); err != nil {
 		return nil, err
 	}
-	return images, awaitReported(ctx, b, "broken", 1)
+	return images, awaitReported(ctx, b, brokenName, 1)
 }
 
 func startReportedOne(ctx context.Context, b *bench.Bench, name string, replicas int, spec corev1.PodSpec) error {

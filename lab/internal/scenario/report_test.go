@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,16 @@ import (
 // reported for it.
 func exampleReport() (reportTruth, fleetReport) {
 	const ms = time.Millisecond
-	t := reportTruth{"n", map[string]string{}, map[string]time.Duration{}, map[string][]time.Duration{
-		"plain": {2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms, 2800 * ms}, "broken": {16700 * ms}}}
+	startUp := func(pull, work time.Duration) causeTimes {
+		return causeTimes{schedulerCause: 5 * ms, volumesCause: 145 * ms, networkCause: 30 * ms,
+			runtimeCause: work - 175*ms, registryCause: pull, diskCause: pull / 100, appCause: 1200 * ms}
+	}
+	t := reportTruth{"n", map[string]string{}, map[string]time.Duration{}, map[string][]causeTimes{
+		"plain":    slices.Repeat([]causeTimes{startUp(0, 1600*ms)}, reportPlain),
+		brokenName: {startUp(0, 500*ms)}}}
 	add := func(name string, pull time.Duration) {
 		t.images[name], t.pulls[name] = "r/"+name, pull
-		t.startUps[name] = []time.Duration{pull + 1750*ms}
+		t.startUps[name] = []causeTimes{startUp(pull, 550*ms)}
 	}
 	for i := range reportNear {
 		add(fmt.Sprintf("near-%d", i), 550*ms)
@@ -32,7 +38,8 @@ func exampleReport() (reportTruth, fleetReport) {
 		name := fmt.Sprintf("far-%d", i)
 		add(name, 8050*ms)
 		r.Images.Items = append(r.Images.Items, reportRow{Name: "r/" + name, Factor: 2.4, Seconds: seconds(8.05)})
-		r.Workloads.Items = append(r.Workloads.Items, reportRow{Name: "deployment n/" + name, Factor: 2.7})
+		r.Workloads.Items = append(r.Workloads.Items, reportRow{Name: "deployment n/" + name, Factor: 2.7,
+			Lost: seconds(6.1)})
 	}
 	r.Images.Items = append(r.Images.Items, reportRow{Name: "r/large", Factor: 1.7, Seconds: seconds(6.155)})
 	r.Nodes.Items = []reportRow{{Name: slowNode, Factor: 3.5, Lost: seconds(12.6), Most: "network",
@@ -52,6 +59,8 @@ func TestReportFactors(t *testing.T) {
 		"wrong large image":  {func(r *fleetReport) { r.Images.Items[reportFar].Factor = 12 }, "image of large"},
 		"wrong slow image":   {func(r *fleetReport) { r.Images.Items[1].Factor = 1.2 }, "image of far-1"},
 		"wrong workload":     {func(r *fleetReport) { r.Workloads.Items[2].Factor = 5 }, "workload far-2"},
+		"too much lost":      {func(r *fleetReport) { r.Workloads.Items[3].Lost = "8.2" }, "lost by workload far-3"},
+		"too little lost":    {func(r *fleetReport) { r.Workloads.Items[3].Lost = "4.4" }, "lost by workload far-3"},
 		"no workload":        {func(r *fleetReport) { r.Workloads.Items[0].Name = "x" }, "workload far-0"},
 		"wrong time of pull": {func(r *fleetReport) { r.Images.Items[0].Seconds = "4" }, "pull of far-0"},
 	} {
@@ -175,6 +184,45 @@ func TestReportNodes(t *testing.T) {
 		wrong := strings.Join(v.Wrong(), "\n")
 		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
 			t.Errorf("%s: %q, want %q", name, wrong, test.want)
+		}
+	}
+}
+
+// TestReportWork checks that the application's time, waits for probes and the wait for the ConfigMap do not count as
+// the node's work.
+func TestReportWork(t *testing.T) {
+	truth, _ := exampleReport()
+	want := truth.work()
+	if least, most := 900*time.Millisecond, 950*time.Millisecond; want < least || want > most {
+		t.Errorf("work of %s, want %s to %s", want, least, most)
+	}
+	for _, startUps := range truth.startUps {
+		for _, s := range startUps {
+			s[appCause], s[schedulerCause], s[registryCause] = 3*s[appCause], time.Second, 2*s[registryCause]
+		}
+	}
+	truth.startUps[brokenName][0][runtimeCause] = time.Minute
+	if got := truth.work(); got != want {
+		t.Errorf("work of %s, want %s", got, want)
+	}
+}
+
+// TestReportExpectsTime checks the expected time of a workload on a busy node: another start-up has more time for a
+// cause, and the workload itself has more time for another cause.
+func TestReportExpectsTime(t *testing.T) {
+	const second = time.Second
+	truth := reportTruth{startUps: map[string][]causeTimes{
+		"far-0": {{registryCause: 8 * second, runtimeCause: 3 * second, appCause: second}},
+		"plain": {{runtimeCause: second, appCause: 4 * second}, {runtimeCause: second, appCause: 4 * second}}}}
+	for name, test := range map[string]struct {
+		slow []causeTimes
+		want time.Duration
+	}{
+		"one node":  {nil, 2 * second},
+		"two nodes": {[]causeTimes{{networkCause: 9 * second, runtimeCause: 4 * second}}, 3 * second},
+	} {
+		if total, expected := truth.startUp("far-0", test.slow); total != 12*second || expected != test.want {
+			t.Errorf("%s: a start-up of %s, expected %s; want 12s and %s", name, total, expected, test.want)
 		}
 	}
 }

@@ -159,13 +159,15 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
 	for name := range t.images {
 		if row, there := of(name); far(name) {
-			v.compareFactor("Prometheus: workload "+name, t.measuredFactor(name, len(slow)), row, there)
+			// The report from Prometheus compares a workload with the start-ups of all nodes.
+			total, expected := t.startUp(name, slowStartUps(slow))
+			v.compareFactor("Prometheus: workload "+name, total.Seconds()/expected.Seconds(), row, there)
 			if v.Compared++; row.Most != registryCause {
 				v.Problem("Prometheus: %s loses time in %q, want %s", name, row.Most, registryCause)
 			}
 		}
 	}
-	if broken, there := of("broken"); !there || broken.Most != "config" {
+	if broken, there := of(brokenName); !there || broken.Most != "config" {
 		v.Problem("Prometheus: the workload broken loses time in config, but the report contains %+v", broken)
 	} else {
 		v.requireBetween("Prometheus: lost by broken", configDelay-2*time.Second, configRetry, broken)
@@ -179,20 +181,14 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	}
 }
 
-// measuredFactor is like workloadFactor, but for the report from Prometheus. The report from Prometheus compares a
-// workload with the start-ups of all nodes. The argument "slow" is the number of start-ups on the slow node. A start-up
-// on the slow node needs no pull and waits for no probe. Therefore, the other start-ups spend less time in the
-// application than the workload, on average.
-func (t reportTruth) measuredFactor(workload string, slow int) float64 {
-	others := slow - 1
-	for _, lengths := range t.startUps {
-		others += len(lengths)
+// slowStartUps returns the times of the slow node's start-ups by cause. A start-up on the slow node needs no pull and
+// waits for no probe.
+func slowStartUps(lengths []time.Duration) (all []causeTimes) {
+	for _, length := range lengths {
+		all = append(all, causeTimes{volumesCause: slowVolumes, networkCause: slowNetwork,
+			runtimeCause: length - slowVolumes - slowNetwork})
 	}
-	pulls, _ := t.sumOfPulls(func(name string) bool { return name != workload })
-	total := meanOf(t.startUps[workload])
-	lostInApp := workloadReadyAfter * time.Duration(slow) / time.Duration(others)
-	expected := pulls/time.Duration(others) + total - t.pulls[workload] - lostInApp
-	return total.Seconds() / expected.Seconds()
+	return all
 }
 
 // judgeDashboard requires that all queries of the rows about the node's start-up and about workloads return data.

@@ -1,0 +1,174 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// reportTruth contains the true times for the comparison with a report. The times come from the logs of the registry,
+// the runtime and the network plugin, from the scheduler's Events, and from the scenario's own watch.
+type reportTruth struct {
+	namespace string
+	images    map[string]string        // reference of the image by workload
+	pulls     map[string]time.Duration // pull by workload, for the workloads that pulled an image
+	startUps  map[string][]causeTimes  // start-ups from the creation until the pod was ready, by workload
+}
+
+// causeTimes contains the time of a start-up by cause. The times with the causes volumesCause, networkCause and
+// runtimeCause are the node's own work.
+type causeTimes map[string]time.Duration
+
+const (
+	schedulerCause = "scheduler"
+	volumesCause   = "volumes" // from the binding until the kubelet requests the sandbox
+	networkCause   = "network"
+	runtimeCause   = "runtime" // all other work until the container runs
+	appCause       = "app"     // from the time when the container runs until the pod is ready
+)
+
+func (c causeTimes) total() (sum time.Duration) {
+	for _, length := range c {
+		sum += length
+	}
+	return sum
+}
+
+func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullCollector, arrivals *bench.Arrivals,
+	images map[string]string) (reportTruth, error) {
+	t := reportTruth{b.Namespace, images, map[string]time.Duration{}, map[string][]causeTimes{}}
+	unpacked := map[string]time.Duration{}
+	for name, reference := range images {
+		attempts, err := collector.Attempts(ctx, reference)
+		if err != nil {
+			return t, err
+		}
+		if len(attempts) != 1 {
+			return t, fmt.Errorf("image %s: %d pulls, want 1", reference, len(attempts))
+		}
+		call := attempts[0].Call.Length()
+		// The registry's log has no requests for the second name of the registry.
+		if t.pulls[name] = attempts[0].Asked.Length(); t.pulls[name] == 0 {
+			t.pulls[name] = call
+		}
+		unpacked[name] = call - t.pulls[name]
+	}
+	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	if err != nil {
+		return t, err
+	}
+	for _, pod := range pods {
+		name := pod.Labels["app"]
+		times, err := readCauses(ctx, b, pod, arrivals.Of(pod.Name), t.pulls[name]+unpacked[name])
+		if err != nil {
+			return t, err
+		}
+		times[registryCause], times[diskCause] = t.pulls[name], unpacked[name]
+		t.startUps[name] = append(t.startUps[name], times)
+	}
+	return t, nil
+}
+
+// readCauses returns the time of a start-up by cause, without its pull. The argument "pull" is the time from the
+// kubelet's request for the image until the image was unpacked.
+func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
+	pull time.Duration) (causeTimes, error) {
+	if seen.ReadyAt.IsZero() {
+		return nil, fmt.Errorf("the watch has not reported yet that pod %s is ready", pod.Name)
+	}
+	bound, err := b.BoundAt(ctx, pod.Name)
+	if err != nil {
+		return nil, err
+	}
+	network, err := b.NetworkTruth(pod.Name)
+	if err != nil {
+		return nil, err
+	}
+	log, err := b.RuntimeLog(pod.Name, seen.UID)
+	if err != nil {
+		return nil, err
+	}
+	running := log.RunningAt[mainName]
+	if running.IsZero() {
+		return nil, fmt.Errorf("containerd's log does not contain the start of pod %s", pod.Name)
+	}
+	work := running.Sub(log.SandboxAskedAt)
+	if pod.Labels["app"] == brokenName { // the pod waits for its ConfigMap before the request to start the container
+		work -= log.StartAskedAt[mainName].Sub(log.SandboxReadyAt)
+	}
+	return causeTimes{schedulerCause: bound.Sub(seen.CreatedAt), volumesCause: log.SandboxAskedAt.Sub(bound),
+		networkCause: network.Length(), runtimeCause: work - network.Length() - pull,
+		appCause: seen.ReadyAt.Sub(running)}, nil
+}
+
+// far reports whether the image of a workload comes from the slow registry.
+func far(workload string) bool { return strings.HasPrefix(workload, "far-") }
+
+// sumOfPulls returns the sum and the number of the pulls of all workloads that the function selects.
+func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Duration, count int) {
+	for name, length := range t.pulls {
+		if selects(name) {
+			sum, count = sum+length, count+1
+		}
+	}
+	return sum, count
+}
+
+// registryFactor returns the factor of the slow registry. Each pull needs 0.5 s in addition to the time for its bytes,
+// as in the definition of the registry factor in docs/monitoring.md.
+func (t reportTruth) registryFactor() float64 {
+	const overhead, mebibyte = 0.5, 1 << 20
+	slow, slowCount := t.sumOfPulls(far)
+	others, count := t.sumOfPulls(func(name string) bool { return !far(name) })
+	bytes := float64((count-1)*reportSize+reportLarge) / mebibyte
+	perMebibyte := max(others.Seconds()-overhead*float64(count), others.Seconds()/10) / bytes
+	expected := perMebibyte*float64(slowCount*reportSize)/mebibyte + overhead*float64(slowCount)
+	return slow.Seconds() / expected
+}
+
+// imageFactor returns the time of a workload's pull, divided by the mean time of the other pulls.
+func (t reportTruth) imageFactor(workload string) float64 {
+	others, count := t.sumOfPulls(func(name string) bool { return name != workload })
+	return t.pulls[workload].Seconds() * float64(count) / others.Seconds()
+}
+
+// startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
+// docs/report.md: the mean time of the other start-ups for each cause, or the workload's time if the workload needs
+// less time for this cause. The argument "slow" contains additional start-ups for the comparison.
+func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
+	others := slow
+	for name, startUps := range t.startUps {
+		if name != workload {
+			others = slices.Concat(others, startUps)
+		}
+	}
+	mine := t.startUps[workload][0]
+	for cause, length := range mine {
+		var sum time.Duration
+		for _, other := range others {
+			sum += other[cause]
+		}
+		expected += min(length, sum/time.Duration(len(others)))
+	}
+	return mine.total(), expected
+}
+
+// work returns the mean time per start-up that the node needed for its own work. The start-up with the missing
+// ConfigMap does not count.
+func (t reportTruth) work() time.Duration {
+	var all []time.Duration
+	for name, startUps := range t.startUps {
+		for _, s := range startUps {
+			if name != brokenName {
+				all = append(all, s[volumesCause]+s[networkCause]+s[runtimeCause])
+			}
+		}
+	}
+	return meanOf(all)
+}
