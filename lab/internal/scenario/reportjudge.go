@@ -25,7 +25,8 @@ func (v *Verdict) judgeReport(b *bench.Bench, r fleetReport) {
 		v.Problem("the slow registry is %s, but the report contains %+v", node.OtherRegistry, r.Registries.Items)
 	}
 	deployment := func(name string) string { return "deployment " + b.Namespace + "/" + name }
-	if config, there := r.Causes.row("config"); !there || !strings.HasPrefix(config.Most, deployment(brokenName)+" on") {
+	config, there := r.Causes.row("config")
+	if !there || !strings.HasPrefix(config.Most, deployment(brokenName)+" on") {
 		v.Problem("the ConfigMap of broken is missing, but the report contains %+v", r.Causes.Items)
 	} else {
 		v.requireBetween("lost in config", configDelay-2*time.Second, configRetry, config)

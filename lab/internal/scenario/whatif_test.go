@@ -8,32 +8,40 @@ import (
 
 func TestWhatIfVerdict(t *testing.T) {
 	const second = time.Second
-	good := whatIfPair{before: whatIfTruth{9 * second, 9 * second}, after: whatIfTruth{3 * second, 3 * second},
-		predicted: true, prediction: whatIfPrediction{2 * second, 4 * second, 6500 * time.Millisecond, 5 * second,
-			7 * second}}
+	good := whatIfPair{before: whatIfTruth{9 * second, 9 * second, second},
+		after: whatIfTruth{3 * second, 3 * second, second}, predicted: true,
+		prediction: whatIfPrediction{2 * second, 4 * second, 6500 * time.Millisecond, 5 * second, 7 * second}}
 	missing, wrong, wide, lessGain, moreGain, noEstimate := good, good, good, good, good, good
 	missing.predicted = false
-	wrong.after = whatIfTruth{5 * second, 5 * second}
+	wrong.after = whatIfTruth{5 * second, 5 * second, second}
 	wide.prediction = whatIfPrediction{0, 1000 * time.Hour, 6 * second, -1000 * time.Hour, 9 * second}
 	noEstimate.prediction.gain = 0
 	lessGain.prediction.gainLow, lessGain.prediction.gainHigh = 6300*time.Millisecond, 7*second
 	moreGain.prediction.gainLow, moreGain.prediction.gainHigh = 5*second, 5600*time.Millisecond
 	varied := lessGain // the true gain of 6 s is outside the interval only because of the variation
 	varied.prediction.gainLow = 6200 * time.Millisecond
+	lessLoad, moreLoad, notLoad := good, good, good
+	lessLoad.before.steps, lessLoad.after = 2500*time.Millisecond, whatIfTruth{1500 * time.Millisecond,
+		1500 * time.Millisecond, second}
+	moreLoad.after = whatIfTruth{6 * second, 6 * second, 4 * second}
+	notLoad.after = whatIfTruth{1500 * time.Millisecond, 1500 * time.Millisecond, second}
 	for name, test := range map[string]struct {
 		pairs []whatIfPair
 		want  string // part of the problem; empty without a problem
 	}{
-		"right":                 {[]whatIfPair{good, good}, ""},
-		"one without":           {[]whatIfPair{good, missing}, ""},
-		"most without":          {[]whatIfPair{good, missing, missing}, "1 of 3 pods have a prediction"},
-		"outside the interval":  {[]whatIfPair{good, wrong}, "the prediction was 2.000 to 4.000 s"},
-		"wide interval":         {[]whatIfPair{good, wide}, "want an interval of at most 6.700 s"},
-		"gain of less":          {[]whatIfPair{good, lessGain}, "the predicted gain was 6.300 to 7.000 s"},
-		"gain of more":          {[]whatIfPair{moreGain}, "the change saved 5.667 to 6.273 s of 9.000 s"},
-		"no estimate":           {[]whatIfPair{noEstimate}, "saved 6.000 s on average, but the estimate is 0.000 s"},
-		"varied gain":           {[]whatIfPair{varied}, ""},
-		"no pod has prediction": {[]whatIfPair{missing}, "0 of 1 pods"},
+		"right":                  {[]whatIfPair{good, good}, ""},
+		"one without":            {[]whatIfPair{good, missing}, ""},
+		"most without":           {[]whatIfPair{good, missing, missing}, "1 of 3 pods have a prediction"},
+		"outside the interval":   {[]whatIfPair{good, wrong}, "the prediction was 2.000 to 4.000 s"},
+		"wide interval":          {[]whatIfPair{good, wide}, "want an interval of at most 6.700 s"},
+		"gain of less":           {[]whatIfPair{good, lessGain}, "the predicted gain was 6.300 to 7.000 s"},
+		"gain of more":           {[]whatIfPair{moreGain}, "the change saved 5.667 to 6.273 s of 9.000 s"},
+		"no estimate":            {[]whatIfPair{noEstimate}, "saved 6.000 s on average, but the estimate is 0.000 s"},
+		"less load":              {[]whatIfPair{lessLoad, lessLoad}, ""},
+		"more load":              {[]whatIfPair{moreLoad, moreLoad}, ""},
+		"less without less load": {[]whatIfPair{notLoad}, "took 9.000 s before the change and 1.500 to 1.500 s after"},
+		"varied gain":            {[]whatIfPair{varied}, ""},
+		"no pod has prediction":  {[]whatIfPair{missing}, "0 of 1 pods"},
 	} {
 		v := &Verdict{}
 		v.judgeWhatIf(whatIfCase{name: "image", wide: widthLimit(30, 0)}, test.pairs)
