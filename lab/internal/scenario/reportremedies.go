@@ -42,7 +42,7 @@ func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 		what, remedy string
 		monitoring   node.Monitoring
 	}{
-		{"no rules", "Check that it loads manifests/monitoring/rules.yaml",
+		{"no rules", "Check that the server loads manifests/monitoring/rules.yaml",
 			node.Monitoring{Interval: reportScrape, Rules: []byte("groups: []\n")}},
 		{"no agents", "the query count(podlapse_build_info) must return the number of agents",
 			node.Monitoring{Interval: reportScrape, Rules: m.rules, NoAgents: true}},
