@@ -10,9 +10,9 @@ import (
 
 // PullCall is one call of the runtime's method PullImage. The times are from containerd's log.
 type PullCall struct {
-	Span               // EndAt is zero while the call is in progress
-	StoredAt time.Time // when containerd stored the image under the requested name; zero for containerd 1.x
-	Failed   string    // containerd's error message
+	Span              // EndAt is zero while the call is in progress
+	NamedAt time.Time // when containerd stored the image under the requested name; zero for containerd 1.x
+	Failed  string    // containerd's error message
 }
 
 // PullLog reads the calls of PullImage from containerd's log. PullLog skips the lines that were in the log before
@@ -50,11 +50,11 @@ var (
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
-// The method "stored" records when containerd first stored the image of a call in progress.
-func (l *PullLog) stored(reference string, at time.Time) {
+// The method "named" records when containerd first stored the image of a call in progress under the requested name.
+func (l *PullLog) named(reference string, at time.Time) {
 	for i, call := range l.calls[reference] {
-		if call.EndAt.IsZero() && call.StoredAt.IsZero() {
-			l.calls[reference][i].StoredAt = at
+		if call.EndAt.IsZero() && call.NamedAt.IsZero() {
+			l.calls[reference][i].NamedAt = at
 			return
 		}
 	}
@@ -70,7 +70,7 @@ func (l *PullLog) take(line []byte) {
 	}
 	l.last = at
 	if stored := imageStore.FindStringSubmatch(message); stored != nil {
-		l.stored(stored[1], at)
+		l.named(stored[1], at)
 		return
 	}
 	found := imageCall.FindStringSubmatch(message)

@@ -47,8 +47,8 @@ time="2026-01-01T00:00:04Z" level=info msg="PullImage \"r/a:1\" returns image re
 	}
 	grow("rence \\\"sha256:1\\\"\"\n")
 	if calls := of("r/a:1"); len(calls) != 2 || len(Ended(calls)) != 2 || calls[1].Length() != time.Second ||
-		calls[1].Failed != "" || !calls[0].StoredAt.IsZero() ||
-		!calls[1].StoredAt.Equal(calls[1].StartAt.Add(time.Second/2)) {
+		calls[1].Failed != "" || !calls[0].NamedAt.IsZero() ||
+		!calls[1].NamedAt.Equal(calls[1].StartAt.Add(time.Second/2)) {
 		t.Errorf("got %+v", calls)
 	}
 	if calls := of("r/b:1"); len(calls) != 1 || len(Ended(calls)) != 0 {

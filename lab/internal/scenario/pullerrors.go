@@ -105,7 +105,7 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 // slowResponse returns the time from the first record of the image until the runtime's response, or zero for a usual
 // time. A slow disk delays the runtime's further records. The agent sees only the first record and the next step.
 func slowResponse(a bench.Attempt) time.Duration {
-	if slow := a.Call.EndAt.Sub(a.Call.StoredAt); !a.Call.StoredAt.IsZero() && slow > responseLate {
+	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
 	}
 	return 0

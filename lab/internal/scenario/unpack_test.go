@@ -13,7 +13,7 @@ import (
 func TestUnpackVerdict(t *testing.T) {
 	const ms = time.Millisecond
 	truth := bench.Attempt{Pod: "overlap", Container: mainName, RequestedAt: after(0), ReportedAt: after(12087 * ms),
-		Call: bench.PullCall{Span: span(0, 12085*ms), StoredAt: after(12017 * ms)}, Asked: span(4*ms, 12000*ms),
+		Call: bench.PullCall{Span: span(0, 12085*ms), NamedAt: after(12017 * ms)}, Asked: span(4*ms, 12000*ms),
 		ResolvedAt: after(30 * ms)}
 	near := neighborInstants{after(-10 * ms), after(12185 * ms)}
 	for name, test := range map[string]struct {
