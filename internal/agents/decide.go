@@ -21,7 +21,7 @@ type race struct {
 	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request over the preferred way: the proxy or a port-forward. If the preferred way fails, or does not
+// decide sends the request by the preferred path: the proxy or a port-forward. If the preferred way fails, or does not
 // respond within raceAfter, decide also sends the request over the second way. decide uses the first way on which the
 // agent accepts the request. The agent can receive the request twice. A repeated request is harmless, because requests
 // have no body and change nothing.

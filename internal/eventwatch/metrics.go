@@ -69,9 +69,10 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Unserved requests for the Events of one pod. A request is served when an Event of the pod " +
-				"arrives, or when an Event watch has read all existing Events. Requests that ended within 5 seconds " +
-				"do not count. After an unserved request, the timeline of the pod can lack evidence about image pulls.",
+			Help: "Requests for the Events of one pod that the agent ended unserved, more than 5 seconds after the " +
+				"request. A request is served when an Event of the pod arrives, or when an Event watch has read all " +
+				"existing Events. After an unserved request, the timeline of the pod can lack evidence about image " +
+				"pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

@@ -97,7 +97,7 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the bytes, the duration and the unpacking time of a pull. The pull adds the same values to
+// addContent adds the bytes, the duration and the unpacking time of a pull. The same values of this pull count in
 // podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total,
 // podlapse_image_unpack_duration_seconds and the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {

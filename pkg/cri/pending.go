@@ -12,8 +12,8 @@ import (
 const (
 	maxPending = 1024 // maximum number of pods with an open request
 	maxImages  = 256  // maximum number of references in one request; a pod has only a few references
-	// giveUpAfter is the time after which the source gives up a failing request. A caller that still needs the response
-	// must repeat the request.
+	// giveUpAfter is the time after which the source gives up on a failing request. A caller that still needs the
+	// response must repeat the request.
 	giveUpAfter = 30 * time.Second
 )
 

@@ -83,8 +83,8 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 }
 
 // readFields lists the fields of a message that the agent reads. For a length-delimited field, the value lists the
-// fields of the inner message that the agent keeps. The value nil keeps the whole inner message, and noFields keeps an
-// empty message. Numbers and booleans are always kept.
+// fields of the inner message that the agent keeps. The value nil keeps the whole inner message. The value noFields
+// keeps the inner message without its length-delimited fields. Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after decoding.

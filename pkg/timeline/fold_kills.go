@@ -58,8 +58,8 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Even if
-// the container itself can be the reason for a kill, another party can have killed the container.
+// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Another
+// party may have killed the container, even if the container has a possible reason of its own for the kill.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false

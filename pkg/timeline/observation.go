@@ -124,7 +124,7 @@ type ClockSeen struct {
 
 // PressureSeen holds the kernel's counters of stalled tasks for the whole node.
 type PressureSeen struct {
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the agent read the counters
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // time when the agent read the counters, on the agent's clock
 	Stalled
 }
 

@@ -240,7 +240,8 @@ func (a Attempt) Storing() time.Duration {
 // Failed returns true if the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of returns the attempts for one container of a pod. An empty container selects the image volume of the pod.
+// Of returns the attempts for one container of a pod. If the argument container is empty, Of returns the attempts for
+// the pod's image volumes.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

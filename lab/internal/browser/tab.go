@@ -194,7 +194,8 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 		if time.Since(began) > limit {
 			// The content of the page usually shows the problem best.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
-			return fmt.Errorf("wait for %s: the condition is not true after %s; the page shows: %s", what, limit, shown)
+			return fmt.Errorf("wait for %s: the condition was still not true after %s; the page shows: %s", what,
+				limit, shown)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func ReadFaults(path string) (Faults, error) {
 		return Faults{}, fmt.Errorf("read faults: %w", err)
 	}
 	if err := json.Unmarshal(data, &faults); err != nil {
-		return Faults{}, fmt.Errorf("parse faults: %w", err)
+		return Faults{}, fmt.Errorf("parse the faults file: %w", err)
 	}
 	return faults, nil
 }

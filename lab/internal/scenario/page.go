@@ -109,7 +109,7 @@ func (p *pageRun) start(ctx context.Context) error {
 	return errors.Join(err,
 		p.bench.CreatePod(ctx, cachedPod,
 			corev1.PodSpec{Containers: []corev1.Container{
-				bench.MainContainer("cart", p.bench.BaseImage, 6*time.Second)}}),
+				bench.MainContainer("cart", p.bench.BaseImage, 12*time.Second)}}),
 		p.bench.CreatePod(ctx, stuckPod,
 			corev1.PodSpec{Containers: []corev1.Container{
 				bench.MainContainer("checkout", p.bench.Reference("checkout"), time.Second)}}))
