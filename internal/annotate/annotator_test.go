@@ -64,7 +64,7 @@ func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 func TestExistingAnnotationIsKept(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("timed", map[string]string{RequestTime: "yes", Time: "long ago"}))
-	h.cluster.Put(pod("told", map[string]string{RequestStartUp: "true", StartUp: "by hand"}))
+	h.cluster.Put(pod("annotated", map[string]string{RequestStartUp: "true", StartUp: "by hand"}))
 	h.cluster.Put(pod("no", map[string]string{RequestStartUp: "false"}))
 	h.cluster.Put(pod("foreign", map[string]string{RequestStartUp: "true", RequestTime: "x", Time: "of another"}))
 	elsewhere := pod("elsewhere", map[string]string{RequestTime: "x"})
@@ -73,7 +73,7 @@ func TestExistingAnnotationIsKept(t *testing.T) {
 	going := pod("going", map[string]string{RequestTime: "x"})
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	h.cluster.Put(going)
-	for _, name := range []string{"timed", "told", "no", "foreign"} {
+	for _, name := range []string{"timed", "annotated", "no", "foreign"} {
 		h.settle("uid-"+name, settled())
 	}
 	h.start()
