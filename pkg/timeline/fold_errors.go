@@ -63,8 +63,7 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 // 500 ms, on a node whose load was many times its number of cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack is the usual maximum for each of three delays on a busy node:
-//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's response
+// busySlack is the usual maximum for each of two delays on a busy node:
 //   - the time from the runtime's response about a created container to the kubelet's request to start this container
 //   - the time from the last byte of a layer to the runtime's timestamp of this layer
 const busySlack = 100 * time.Millisecond
@@ -131,8 +130,11 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		// restart, and the Events about that request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
-		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),
-		s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
+		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
+		// No source reports when the runtime responded to the kubelet. On a busy node, containerd responded 267 ms after
+		// the time that it reports for the running sandbox.
+		return s.Duration()
+	case s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
 		return busySlack
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
