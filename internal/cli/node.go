@@ -19,7 +19,7 @@ type nodeConfig struct {
 }
 
 func (c *nodeConfig) table() flags.Table {
-	return slices.Concat(c.noNamespaces("node"), c.output.table(outputTable, outputJSON, outputYAML), c.target.table())
+	return slices.Concat(c.noNamespaces("nodes"), c.output.table(outputTable, outputJSON, outputYAML), c.target.table())
 }
 
 // runNode shows the start-up of one node.
@@ -32,7 +32,7 @@ func runNode(ctx context.Context, call Call) int {
 	defer a.close()
 	name, err := oneNode(rest, c.node)
 	if err == nil && name == "" && a.direct == nil {
-		err = errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
+		err = errors.New("a node name is required: to list the nodes, run the command \"nodes\"")
 	}
 	if err != nil {
 		return call.FailUsage(err)

@@ -76,6 +76,6 @@ func TestNode(t *testing.T) {
 	}
 	atNoon(t, server, "node", "worker-1", "-o", "yaml").must(t, ExitOK, "- phase: machine", "")
 	atNoon(t, server, "node", "worker-2").must(t, ExitNotFound, "", "start the agent with --node-startup=on")
-	atNoon(t, server, "node").must(t, ExitUsage, "", "the name of a node is required")
+	atNoon(t, server, "node").must(t, ExitUsage, "", "a node name is required")
 	atNoon(t, server, "node", "worker-1", "-o", "wide").must(t, ExitUsage, "", "must be table, json or yaml")
 }

@@ -54,7 +54,7 @@ func runPage(ctx context.Context, call Call) int {
 	switch {
 	case err != nil:
 	case node == "":
-		err = errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
+		err = errors.New("a node name is required: to list the nodes, run the command \"nodes\"")
 	case agentQuery.cluster == nil:
 		err = errors.New("the command \"page\" needs a kubeconfig: set --kubeconfig, or open the agent's URL in a " +
 			"browser, for example " + localServer)

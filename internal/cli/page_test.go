@@ -64,7 +64,7 @@ func TestPage(t *testing.T) {
 
 func TestPageIsRefused(t *testing.T) {
 	server := agentstest.Start(t, agentOn("node-a", ""))
-	kubectl(t, server, "page").must(t, ExitUsage, "", "a node is required")
+	kubectl(t, server, "page").must(t, ExitUsage, "", "a node name is required")
 	kubectl(t, server, "page", "pod/web-0").must(t, ExitUsage, "", "must be the name of one node")
 	kubectl(t, server, "page", "node-a", "--node=node-b").must(t, ExitUsage, "", "remove one of them")
 	kubectl(t, server, "page", "node-a", "--port=70000").must(t, ExitUsage, "", "must be 0 to 65535")

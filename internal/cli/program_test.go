@@ -73,7 +73,7 @@ func TestRowsWithoutNamespace(t *testing.T) {
 		for _, flag := range []string{"-n shop", "--namespace=shop"} {
 			name, _, _ := strings.Cut(strings.ReplaceAll(flag, "=", " "), " ")
 			want := "kubectl podlapse " + command + ": " + name + ": " + command +
-				" do not belong to a namespace: remove this flag\n"
+				" do not belong to a namespace: remove --namespace (-n)\n"
 			got := atNoon(t, server, append([]string{command}, strings.Fields(flag)...)...)
 			if got.code != ExitUsage || !strings.HasPrefix(got.stderr, want) {
 				t.Errorf("%s %s: exit %d, %q, want %q", command, flag, got.code, got.stderr, want)

@@ -112,7 +112,7 @@ func (t *target) noNamespaces(rows string) flags.Table {
 			"this flag has no effect, because the rows always include the pods of all namespaces").As("A"),
 		{Name: "namespace", Alias: "n", Hidden: true, Set: func(value string) error {
 			if value != "" {
-				return fmt.Errorf("%s do not belong to a namespace: remove this flag", rows)
+				return fmt.Errorf("%s do not belong to a namespace: remove --namespace (-n)", rows)
 			}
 			return nil
 		}},

@@ -166,8 +166,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // of a namespace have their own watch in addition to the shared watch, so that other namespaces get slots. notEnough
 // takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Without the new
-// watch, the pod's old watch could end before it has delivered all Events that are older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough replaces the pod's own watch with a new one. Without
+// the new watch, the pod's old watch could end before it has delivered all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,8 +51,9 @@ func (s *Server) withRemedy(err error) error {
 	case errors.As(err, &failed):
 		return s.failed(&v1.Error{Type: failed.Type, Msg: cut(failed.Msg)})
 	case errors.As(err, &certificate):
-		return fmt.Errorf("query Prometheus: %w\nSet the environment variable SSL_CERT_FILE to a file with the "+
-			"certificate authority of the server", err)
+		return fmt.Errorf("query Prometheus: %w\nIf a private certificate authority signed the server's certificate, "+
+			"add the authority's certificate to the trust store of this machine. On Linux, you can instead set the "+
+			"environment variable SSL_CERT_FILE to a file with the certificate", err)
 	}
 	return fmt.Errorf("query Prometheus: %w\nCheck that Prometheus listens at %s. For a Prometheus in the cluster, "+
 		"run kubectl -n NAMESPACE port-forward svc/SERVICE 9090, and use --prometheus=http://127.0.0.1:9090", err,

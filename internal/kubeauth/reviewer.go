@@ -84,8 +84,8 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is a request to the agent that must be reviewed. Client is the client's address (IP:PORT). Path is the path
-// of the request.
+// Request describes a request that a client sent to the agent and that Reviewer reviews. Client is the client's address
+// (IP:PORT). Path is the path of the request.
 type Request struct{ Client, Token, Path string }
 
 // Review reports whether the owner of the token can read the path. An error means that the decision is currently

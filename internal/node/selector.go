@@ -42,8 +42,8 @@ func ParseSelector(given string) (Selector, error) {
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {
-		return Selector{}, errors.New("the selector must not select every pod: set namespaces, for example " +
-			"kube-system, or labels, for example :app.kubernetes.io/part-of=platform")
+		return Selector{}, errors.New("the selector must not select every pod: must be NAMESPACE[,NAMESPACE…][:LABELS] with " +
+			"at least one namespace or label, for example kube-system or :app.kubernetes.io/part-of=platform")
 	}
 	return s, nil
 }

@@ -53,7 +53,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // earliest arrival of a version of the state
+	arrivedAt time.Time // when the first version with this state arrived, or a newer version if that arrived earlier
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown

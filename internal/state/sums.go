@@ -17,7 +17,7 @@ func (d *Dir) Sums() ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the sums for the report: %w", err)
+		return nil, fmt.Errorf("read the hourly sums for the report: %w", err)
 	}
 	return text, nil
 }
@@ -25,7 +25,7 @@ func (d *Dir) Sums() ([]byte, error) {
 // SaveSums atomically replaces the file with the sums.
 func (d *Dir) SaveSums(text []byte) error {
 	if err := d.dir.replaceFile(d.dir.sums(), [][]byte{text}); err != nil {
-		return fmt.Errorf("write the sums for the report: %w", err)
+		return fmt.Errorf("write the hourly sums for the report: %w", err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ package a
 //go:generate this is not a sentence
 
 func run(log *zap.Logger) error {
-	log.Warn("cannot read the file")
+	log.Warn("cannot read\nthe file")
 	if false {
 		return errors.New("x")
 	}
@@ -72,7 +72,7 @@ func TestCollect(t *testing.T) {
 			{File: "README.md", Line: 8, Text: "This item has no full stop"},
 		}},
 		{Messages, []Sentence{
-			{File: "pkg/a/a.go", Line: 9, Text: "cannot read the file"},
+			{File: "pkg/a/a.go", Line: 9, Text: "cannot read ↵ the file"},
 			{File: "pkg/a/a.go", Line: 13, Text: "read …: %w"},
 		}},
 		{Help, []Sentence{

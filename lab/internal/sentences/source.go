@@ -144,10 +144,11 @@ func qualified(file *ast.File, e ast.Expr) string {
 	return ""
 }
 
-// sentence returns the text of an expression. If the text has fewer than two words, ok is false.
+// sentence returns the text of an expression, with ↵ instead of each line break. If the text has fewer than two words, ok
+// is false.
 func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	text, literal := textOf(e)
-	words := strings.Fields(text)
+	words := strings.Fields(strings.ReplaceAll(text, "\n", " ↵ "))
 	if !literal || len(words) < 2 {
 		return Sentence{}, false
 	}
