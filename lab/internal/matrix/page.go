@@ -37,8 +37,8 @@ stack only.
 const accuracyHeading = `
 ## Accuracy
 
-The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases on the node's clock with
-the truth.
+The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases that the
+node's clock measures with their true durations.
 
 | stack | within 50 ms of the truth | within the error bound | 99th percentile of the difference | not separated |
 |---|---|---|--:|---|
