@@ -208,7 +208,8 @@ func (c *config) partialSwitch() flags.Flag {
 
 func (c *config) setNodeName(value string) error {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-		return fmt.Errorf("invalid node name %q: must be a lower-case DNS name of letters, digits, '-' and '.'", value)
+		return fmt.Errorf("invalid node name %q: must be a DNS name with only lower-case letters, digits, '-' and '.'",
+			value)
 	}
 	c.nodeName = value
 	return nil

@@ -56,7 +56,7 @@ func (c *config) setWebAuth(value string) error {
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
 		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because a " +
-			"request cannot contain both a token and a password: use --web-auth=auto, or remove the passwords")
+			"request cannot contain both a token and a password: use --web-auth=auto, or remove basic_auth_users")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

@@ -121,9 +121,8 @@ func (r *runner) stop() error {
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.ended() {
-			stuck = append(stuck, fmt.Errorf("cannot stop all components of stage %s: some components still run "+
-				"after %s",
-				in.name, in.limit))
+			stuck = append(stuck, fmt.Errorf("some components of stage %s did not stop within %s", in.name,
+				in.limit))
 		}
 	}
 	if len(stuck) > 0 { // group.Wait would block on the components that did not stop

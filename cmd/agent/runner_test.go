@@ -107,7 +107,7 @@ func TestStuckStageIsAbandoned(t *testing.T) {
 			}},
 			{"b", 1, until("b", 0, &ended)},
 		})
-		want := "cannot stop all components of stage first: some components still run after 1s"
+		want := "some components of stage first did not stop within 1s"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}

@@ -113,7 +113,7 @@ func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 	}
 	if err != nil {
 		d.logger.Named(partState).Warn(
-			"cannot use the saved sums for the report: the report lacks start-ups that ended before this agent started",
+			"cannot restore the sums for the report: the report lacks start-ups that ended before this agent started",
 			zap.Error(err))
 	}
 }
