@@ -143,7 +143,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 		if node != "" {
 			return nil, NoAgentOn(node, c.namespace)
 		}
-		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
+		return nil, fmt.Errorf("%w: no pod with the labels %s runs in namespace %s", ErrNoAgent, labels, c.namespace)
 	}
 	var agents []Agent
 	for _, p := range best {

@@ -112,7 +112,7 @@ func TestChooseAgents(t *testing.T) {
 	}
 	runs(t, PluginProgram, config, "explain", "shop/web-0", "--token-file", token, "--insecure-skip-tls-verify").
 		must(t, ExitUsage, "",
-			"--insecure-skip-tls-verify, --token-file requires --server")
+			"--server is required for --insecure-skip-tls-verify, --token-file: add --server")
 	runs(t, PluginProgram, config, "explain", "web-0", "--server", agent.URL).
 		must(t, ExitUsage, "", "add -n NAMESPACE")
 	runs(t, PluginProgram, config, "explain", "--server=ftp://me:secret@host").

@@ -167,7 +167,7 @@ func runCompletion(_ context.Context, call Call) int {
 		return code
 	}
 	if len(rest) == 0 || !slices.Contains(shells(), rest[0]) {
-		return call.FailUsage(errors.New("a shell is required: bash, zsh or fish"))
+		return call.FailUsage(errors.New("the name of a shell is required: use bash, zsh or fish"))
 	}
 	root := completions(call)
 	var err error

@@ -88,7 +88,7 @@ func TestCompletionScripts(t *testing.T) {
 		}
 	}
 	runs(t, AgentProgram, environment{}, "completion", "csh").must(t, ExitUsage, "", "bash, zsh or fish")
-	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "a shell is required")
+	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "the name of a shell is required")
 }
 
 // TestCompletionKnowsEveryCommand passes the tables of flags to cobra, which refuses duplicate names.

@@ -233,7 +233,7 @@ func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]
 			"one agent: remove --server, or remove the node name to list all pods of the agent")
 	}
 	if a.target.node != "" && a.target.node != r.name {
-		return nil, fmt.Errorf("%s and --node %s name different nodes: remove one of them", r, a.target.node)
+		return nil, fmt.Errorf("%s and --node %s name different nodes: remove %s or --node", r, a.target.node, r)
 	}
 	found, err := a.agents(ctx, r.name)
 	if err != nil {

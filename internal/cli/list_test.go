@@ -158,7 +158,7 @@ func TestResourcesAreRefused(t *testing.T) {
 		"service.v1./web": "resources of type service.v1. have no start-ups: use one of pod, deploy",
 		"deployment.apps": "a name is required after the type deployment.apps",
 		"ns/shop":         "and node. To list the pods of namespace shop, use -n shop\n",
-		"deploy -n shop": "the type deploy: use deploy/NAME, or list all pods with \"pods\". If deploy is the name " +
+		"deploy -n shop": "the type deploy: use deploy/NAME, or use \"pods\" to list all pods. If deploy is the name " +
 			"of a pod, use pod/deploy",
 		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",
 		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",

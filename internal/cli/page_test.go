@@ -66,7 +66,7 @@ func TestPageIsRefused(t *testing.T) {
 	server := agentstest.Start(t, agentOn("node-a", ""))
 	kubectl(t, server, "page").must(t, ExitUsage, "", "a node name is required")
 	kubectl(t, server, "page", "pod/web-0").must(t, ExitUsage, "", "must be the name of one node")
-	kubectl(t, server, "page", "node-a", "--node=node-b").must(t, ExitUsage, "", "remove one of them")
+	kubectl(t, server, "page", "node-a", "--node=node-b").must(t, ExitUsage, "", "remove the argument or --node")
 	kubectl(t, server, "page", "node-a", "--port=70000").must(t, ExitUsage, "", "must be 0 to 65535")
 	kubectl(t, server, "page", "node-z").must(t, ExitUnreachable, "", `no agent found on node "node-z"`)
 	kubectl(t, server, "page", "node-a").must(t, ExitFailed, "", "cannot forward port")

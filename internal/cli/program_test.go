@@ -61,7 +61,7 @@ func TestNodeArguments(t *testing.T) {
 	}
 	atNoon(t, server, "nodes", "node/").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "worker-2").must(t, ExitUsage, "", "must be the name of one node")
-	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove one of them")
+	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove the argument or --node")
 	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `no agent found on node "worker-9": `)
 	atNoon(t, server, "registries", "-A").must(t, ExitOK, "quay.example", "")
 }
@@ -91,9 +91,9 @@ func TestUnknownNode(t *testing.T) {
 	for _, args := range []string{"nodes nope", "page nope", "explain node/nope", "top --node=nope"} {
 		words := strings.Fields(args)
 		want := "kubectl podlapse " + words[0] + `: no agent found on node "nope": no pod of podlapse runs on this ` +
-			"node in namespace podlapse\nCheck the name: kubectl get nodes. If the node exists, check that an agent " +
-			"runs on it: kubectl -n podlapse get pods -o wide. If the agents are in another namespace, set " +
-			"--agent-namespace\n"
+			"node in namespace podlapse\nCheck the node's name: kubectl get nodes. If the node exists, check that " +
+			"an agent runs on this node: kubectl -n podlapse get pods -o wide. If the agents are in another " +
+			"namespace, set --agent-namespace\n"
 		if got := atNoon(t, server, words...); got.code != ExitUnreachable || got.stderr != want {
 			t.Errorf("%s: exit %d, %q, want %q", args, got.code, got.stderr, want)
 		}

@@ -24,8 +24,8 @@ func (r agentAccess) withRemedy(err error) error {
 		return err // the error contains the remedy
 	case toKubelet(err):
 		return fmt.Errorf("%w\nThe API server cannot connect to the kubelet of the agent's node. So kubectl logs, "+
-			"exec and port-forward also fail for pods of this node. Repair this connection, or set --server to an "+
-			"address at which you can reach the agent without the API server", err)
+			"exec and port-forward also fail for pods of this node. Repair the connection from the API server to the "+
+			"kubelet, or set --server to an address at which you can reach the agent without the API server", err)
 	case errors.As(err, &unreached):
 		return unreachedRemedy(err, unreached, namespace)
 	case errors.As(err, &refused) && refused.Kubernetes:
@@ -33,8 +33,8 @@ func (r agentAccess) withRemedy(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, agents.ErrNoResponse):
-		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, "+
-			"set --context or --kubeconfig", err)
+		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. To query another "+
+			"cluster, set --context or --kubeconfig", err)
 	case refused != nil && (refused.Scheme == client.SchemeBearer || refused.Scheme == client.SchemeBasic) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, "+
@@ -46,12 +46,12 @@ func (r agentAccess) withRemedy(err error) error {
 	case refused != nil && refused.Scheme == client.SchemeBasic:
 		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
 	case errors.Is(err, agents.ErrNoAgentOnNode):
-		return fmt.Errorf("%w\nCheck the name: kubectl get nodes. If the node exists, check that an agent runs on it: "+
-			"kubectl -n %s get pods -o wide. If the agents are in another namespace, set --agent-namespace", err,
-			namespace)
+		return fmt.Errorf("%w\nCheck the node's name: kubectl get nodes. If the node exists, check that an agent runs "+
+			"on this node: kubectl -n %s get pods -o wide. If the agents are in another namespace, set "+
+			"--agent-namespace", err, namespace)
 	case errors.Is(err, agents.ErrNoAgent):
-		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+
-			"another namespace, set --agent-namespace", err, namespace)
+		return fmt.Errorf("%w\nCheck that the agents' pods run: kubectl -n %s get pods -o wide. If the agents are "+
+			"in another namespace, set --agent-namespace", err, namespace)
 	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound),
 		errors.Is(err, errUnknownPod), r.cluster != nil:
 		return err
@@ -76,7 +76,8 @@ func (r agentAccess) serverRemedy(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
-		return fmt.Errorf("--server: %w\nSet --ca-file to the certificate authority of the agent's certificate", err)
+		return fmt.Errorf("--server: %w\nSet --ca-file to a file with the CA certificate that verifies the agent's "+
+			"certificate", err)
 	case exitOf(err) == ExitUnreachable:
 		return fmt.Errorf("--server: %w\nCheck that an agent listens at %s://%s. To query all agents of a cluster, "+
 			"remove --server: the command then reads your kubeconfig", err, r.target.server.Scheme,

@@ -73,8 +73,8 @@ func (c *reportConfig) check() error {
 		return errors.New("--prometheus-token-file requires --prometheus: add --prometheus with the URL of a " +
 			"Prometheus server")
 	case c.past > tally.Kept:
-		return errors.New("--since must be at most 24h without --prometheus, because agents keep the data for the " +
-			"report for only 24h: set a shorter --since, or add --prometheus with the URL of a Prometheus server")
+		return errors.New("--since must be at most 24h without --prometheus, because agents keep report data for " +
+			"only 24h: set a shorter --since, or add --prometheus with the URL of a Prometheus server")
 	}
 	return c.target.check()
 }

@@ -96,7 +96,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	case isType && len(args) == 1 && kind == kindPod:
 		return nil, nil
 	case isType && len(args) == 1:
-		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME, or list all pods with \"pods\". "+
+		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME, or use \"pods\" to list all pods. "+
 			"If %s is the name of a pod, use pod/%s", args[0], args[0], args[0], args[0])
 	case isType:
 		for _, name := range args[1:] {

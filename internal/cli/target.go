@@ -153,7 +153,7 @@ func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, er
 	// The flags in the result of ofServer configure a direct connection to an agent. Without --server, the API server
 	// forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
-		return agentAccess{}, fmt.Errorf("%s requires --server: add --server with the URL of one agent",
+		return agentAccess{}, fmt.Errorf("--server is required for %s: add --server with the URL of one agent",
 			strings.Join(given, ", "))
 	}
 	api.UserAgent = AgentProgram + "-cli"

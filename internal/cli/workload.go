@@ -182,8 +182,8 @@ func (c *explainConfig) setRevisions(value string) error {
 	}
 	c.revisions = strings.Split(value, ",")
 	if len(c.revisions) > 2 || slices.Contains(c.revisions, "") {
-		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions with a comma, for example "+
-			"41,42", value)
+		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions separated by a comma, for "+
+			"example 41,42", value)
 	}
 	if len(c.revisions) == 2 && c.revisions[0] == c.revisions[1] {
 		return fmt.Errorf("invalid revisions %q: must be two different revisions, for example 41,42", value)
@@ -196,8 +196,8 @@ func (c *explainConfig) checkResources(wanted []resource) error {
 	pod := slices.IndexFunc(wanted, func(r resource) bool { return r.kind == kindPod })
 	switch {
 	case len(c.revisions) > 0 && (len(wanted) != 1 || !wanted[0].isWorkload()):
-		return errors.New("--revision requires one workload, for example deploy/web: add the workload, or remove " +
-			"--revision")
+		return errors.New("--revision requires one workload, for example deploy/web: name exactly one workload, or " +
+			"remove --revision")
 	case len(c.revisions) > 0 && c.watch:
 		return errors.New("--revision and --watch cannot be combined: remove one of them")
 	case c.since > 0 && pod >= 0:
