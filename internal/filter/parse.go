@@ -87,8 +87,8 @@ func ParseTime(value string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration, for example " +
-			"15m (15 minutes ago)")
+		return time.Time{}, fmt.Errorf("must be a time such as 2026-03-01T12:00:00Z, or a duration before now such " +
+			"as 15m")
 	}
 	return at, nil
 }

@@ -165,7 +165,7 @@ func TestSelector(t *testing.T) {
 		}
 	}
 	for given, want := range map[string]string{
-		"": "must not select every pod", ":": "must not select every pod", "Kube": "invalid namespace",
+		"": "selects all pods", ":": "selects all pods", "Kube": "invalid namespace",
 		"a,,b": "invalid namespace", "a:b=c=d": "invalid label selector",
 	} {
 		if _, err := ParseSelector(given); err == nil || !strings.Contains(err.Error(), want) {

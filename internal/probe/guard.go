@@ -41,8 +41,8 @@ func checkAddress(address netip.Addr, loopback bool) error {
 		if loopback {
 			return nil
 		}
-		return fmt.Errorf("%s is a loopback address, and by default, the agent does not probe registries at loopback "+
-			"addresses: for an HTTP registry, add the registry to registries.plain_http; for an HTTPS registry, add "+
+		return fmt.Errorf("%s is a loopback address, and the agent does not probe registries at loopback addresses by "+
+			"default: for an HTTP registry, add the registry to registries.plain_http; for an HTTPS registry, add "+
 			"a probe to the list \"probes\"",
 			address)
 	}

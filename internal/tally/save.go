@@ -65,11 +65,11 @@ func (t *Tally) Restore(text []byte) error {
 	}
 	switch {
 	case content.Format != format:
-		return fmt.Errorf("unknown format %d: must be %d", content.Format, format)
+		return fmt.Errorf("unknown format version %d: must be %d", content.Format, format)
 	case content.Node != t.config.Node:
 		return fmt.Errorf("the sums belong to node %.100q, but the agent runs on node %q", content.Node, t.config.Node)
 	case content.Began.IsZero():
-		return errors.New("the start time of the sums is missing")
+		return errors.New("the field \"began\" is missing")
 	}
 	now := t.config.Now()
 	t.mu.Lock()

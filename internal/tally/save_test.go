@@ -82,7 +82,7 @@ func TestUnusableSums(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "parse the sums",
 		`{"format":1,"node":"a","hours":[`:   "parse the sums",
-		`{"format":2,"node":"a"}`:            "unknown format 2",
+		`{"format":2,"node":"a"}`:            "unknown format version 2",
 		`{"format":1,"node":"b"}`:            `node "b"`,
 		`{"format":1,"node":"a","hours":[]}`: "start time",
 	} {

@@ -52,9 +52,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s has the cause %q, but the published table has the cause %q", p.Phase,
-				p.Cause,
-				known)
+			return nil, fmt.Errorf("phase %s has the cause %q, want %q", p.Phase, p.Cause, known)
 		}
 		reported = append(reported, t)
 	}

@@ -39,6 +39,6 @@ func (t *Tab) tasks() (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, fmt.Errorf("measure the main thread: metric TaskDuration is missing among %d metrics",
+	return 0, fmt.Errorf("measure the main thread: the browser returned %d metrics, but not TaskDuration",
 		len(response.Metrics))
 }
