@@ -84,7 +84,8 @@ func oneNode(args []string, flag string) (string, error) {
 	case kind != kindNode, len(args) > 0 && node == "":
 		return "", fmt.Errorf("invalid argument %q: must be the name of one node", strings.Join(args, " "))
 	case flag != "" && flag != node:
-		return "", fmt.Errorf("the argument names node %s, but --node names node %s: remove one of them", node, flag)
+		return "", fmt.Errorf("the argument names node %s, but --node names node %s: remove the argument or --node",
+			node, flag)
 	}
 	return node, nil
 }

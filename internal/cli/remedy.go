@@ -39,8 +39,8 @@ func (r agentAccess) withRemedy(err error) error {
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, "+
 			"run kubectl -n %s port-forward POD 9717, and use --server=%s. For an agent that requires a token, add "+
-			"--token-file. For an agent that requires a password, write USER:PASSWORD@ before the host in the URL", err,
-			namespace, localServer)
+			"--token-file. For an agent that requires a password, write USER:PASSWORD@ before the host in "+
+			"--server", err, namespace, localServer)
 	case refused != nil && refused.Scheme == client.SchemeBearer:
 		return fmt.Errorf("%w: set --token-file", err)
 	case refused != nil && refused.Scheme == client.SchemeBasic:

@@ -38,7 +38,8 @@ func (s *Server) withRemedy(err error) error {
 		return fmt.Errorf("query Prometheus: %w\n%s", err, moreTime)
 	case errors.Is(err, ErrRefused):
 		return fmt.Errorf("query Prometheus at %s: %w\nSet --prometheus-token-file to a file with a valid token. If "+
-			"Prometheus requires a password, write USER:PASSWORD@ before the host in the URL", s.address, ErrRefused)
+			"Prometheus requires a password, write USER:PASSWORD@ before the host in --prometheus", s.address,
+			ErrRefused)
 	case errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("query Prometheus at %s: %w\nThe server is starting, stopping or overloaded. Repeat the "+
 			"command when %s/-/ready responds with status 200. If the queries take too long, set a shorter --since",

@@ -25,7 +25,7 @@ const remedyForbidden = "give the ServiceAccount the rules of the component metr
 	"--web-auth=none: "
 
 // errFlood means that too many tokens or paths are new, so the agent does not send the review to the API server.
-var errFlood = errors.New("too many new tokens or paths at the same time: retry later")
+var errFlood = errors.New("too many requests with new tokens or paths: retry later")
 
 // Reviewer decides which requests the agent serves. A Reviewer is safe for concurrent use.
 type Reviewer struct {

@@ -42,13 +42,8 @@ func ParseSelector(given string) (Selector, error) {
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {
-<<<<<<< HEAD
-		return Selector{}, errors.New("the selector must not select every pod: must be NAMESPACE[,NAMESPACE…][:LABELS] with " +
-			"at least one namespace or label, for example kube-system or :app.kubernetes.io/part-of=platform")
-=======
 		return Selector{}, errors.New("the selector selects all pods: add a namespace or a label, for example " +
 			"kube-system or :app.kubernetes.io/part-of=platform")
->>>>>>> f429abcb (Reword error messages of packages that readers had to read twice)
 	}
 	return s, nil
 }

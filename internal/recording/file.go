@@ -59,7 +59,8 @@ func whereToGoOn(file *os.File) (int64, error) {
 		_, err = decodeHeader(first)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the file is not a recording that the agent can continue: choose another file: %w", err)
+		return 0, fmt.Errorf("the file is not a recording that the agent can append to, so choose another file: %w",
+			err)
 	}
 	tail := make([]byte, min(size, MaxLine))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {

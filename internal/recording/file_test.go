@@ -62,8 +62,8 @@ func TestOpenFileRefuses(t *testing.T) {
 		{dir, "is a directory"},
 		{filepath.Join(dir, "none", "r"), "no such file"},
 		{"/dev/null", "is not a regular file"},
-		{path("a", "root:x:0:0\n"), "is not a recording that the agent can continue: choose another"},
-		{path("b", "no line end"), "is not a recording that the agent can continue"},
+		{path("a", "root:x:0:0\n"), "is not a recording that the agent can append to, so choose another"},
+		{path("b", "no line end"), "is not a recording that the agent can append to"},
 		{path("c", `{"kind":"header","version":9}`+"\n"), "unknown format version 9"},
 		{path("d", header1+strings.Repeat("x", MaxLine)), "the last line of the file has more than"},
 	} {
