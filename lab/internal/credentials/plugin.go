@@ -48,16 +48,17 @@ func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Writer) error {
 	if len(arguments) != 1 {
-		return fmt.Errorf("want one argument (the directory of the plugin's files), got %d arguments", len(arguments))
+		return fmt.Errorf("the credential provider plugin requires one argument (the directory of the plugin's "+
+			"files), but got %d arguments", len(arguments))
 	}
 	const most = 1 << 20
 	var asked request
 	if err := json.NewDecoder(io.LimitReader(stdin, most)).Decode(&asked); err != nil {
-		return fmt.Errorf("parse the request: %w", err)
+		return fmt.Errorf("parse the kubelet's request: %w", err)
 	}
 	if asked.APIVersion != APIVersion || asked.Kind != "CredentialProviderRequest" {
-		return fmt.Errorf("unknown request with the kind %q and the API version %q: want kind "+
-			"CredentialProviderRequest and API version %s", asked.Kind, asked.APIVersion, APIVersion)
+		return fmt.Errorf("unknown request: got the kind %q and the API version %q, want the kind "+
+			"CredentialProviderRequest and the API version %s", asked.Kind, asked.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
 	login, failed := store.provide(asked.Image)

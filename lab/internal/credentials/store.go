@@ -75,7 +75,7 @@ func (s Store) faults() (faults []Fault, err error) {
 		err = json.Unmarshal(data, &faults)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the injected faults of the plugin: %w", err)
+		return nil, fmt.Errorf("read the injected faults of the credential provider plugin: %w", err)
 	}
 	return faults, nil
 }
@@ -99,13 +99,13 @@ func (s Store) write(path string, content any) error {
 func (s Store) Runs(image string) ([]Entry, error) {
 	data, err := os.ReadFile(s.logFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the log of the plugin: %w", err)
+		return nil, fmt.Errorf("read the log of the credential provider plugin: %w", err)
 	}
 	var runs []Entry
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		var entry Entry
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			return nil, fmt.Errorf("parse the log of the plugin: %w", err)
+			return nil, fmt.Errorf("parse the log of the credential provider plugin: %w", err)
 		}
 		if entry.Image == image {
 			runs = append(runs, entry)
@@ -118,15 +118,15 @@ func (s Store) Runs(image string) ([]Entry, error) {
 func (s Store) appendEntry(entry Entry) error {
 	line, err := json.Marshal(entry)
 	if err != nil {
-		return fmt.Errorf("encode a log entry: %w", err)
+		return fmt.Errorf("encode an entry for the log of the credential provider plugin: %w", err)
 	}
 	file, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return fmt.Errorf("open the log of the credential provider plugin: %w", err)
 	}
 	defer file.Close()
 	if _, err := file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write the log: %w", err)
+		return fmt.Errorf("write the log of the credential provider plugin: %w", err)
 	}
 	return nil
 }

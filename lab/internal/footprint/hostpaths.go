@@ -67,13 +67,13 @@ func Observe() Before {
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
-		return fmt.Errorf("encode footprint: %w", err)
+		return fmt.Errorf("encode the earlier state of the machine: %w", err)
 	}
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return fmt.Errorf("write footprint: %w", err)
+		return fmt.Errorf("write the earlier state of the machine: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("write footprint: %w", err)
+		return fmt.Errorf("write the earlier state of the machine: %w", err)
 	}
 	return nil
 }
@@ -87,10 +87,10 @@ func Load(path string) (Before, error) {
 		return Before{}, nil
 	}
 	if err != nil {
-		return Before{}, fmt.Errorf("read footprint: %w", err)
+		return Before{}, fmt.Errorf("read the earlier state of the machine: %w", err)
 	}
 	if err := json.Unmarshal(data, &before); err != nil {
-		return Before{}, fmt.Errorf("parse footprint: %w", err)
+		return Before{}, fmt.Errorf("parse the earlier state of the machine: %w", err)
 	}
 	return before, nil
 }

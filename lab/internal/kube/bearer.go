@@ -49,11 +49,11 @@ func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 func authority(certificates string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
 	if err != nil {
-		return nil, fmt.Errorf("read certificate authority: %w", err)
+		return nil, fmt.Errorf("read the lab's CA certificate: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, errors.New("read certificate authority: no certificate in ca.crt")
+		return nil, errors.New("read the lab's CA certificate: the file ca.crt contains no certificate")
 	}
 	return pool, nil
 }

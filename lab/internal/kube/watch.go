@@ -44,7 +44,7 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 		case watch.Added, watch.Modified, watch.Deleted:
 			seen(news.Object, news.Type == watch.Deleted, time.Now())
 		case watch.Error:
-			return fmt.Errorf("watch pods: the API server sent an error event")
+			return fmt.Errorf("watch pods: the API server sent a watch event of type ERROR")
 		}
 	}
 }

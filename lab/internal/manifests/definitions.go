@@ -51,7 +51,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
-		return nil, fmt.Errorf("download definitions: %w", err)
+		return nil, fmt.Errorf("download CustomResourceDefinitions: %w", err)
 	}
 	dirs := map[string]string{}
 	for responses := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -59,10 +59,10 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		if err := responses.Decode(&response); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("download definitions: %w", err)
+			return nil, fmt.Errorf("download CustomResourceDefinitions: %w", err)
 		}
 		if response.Error != "" {
-			return nil, fmt.Errorf("download definitions: %s", response.Error)
+			return nil, fmt.Errorf("download CustomResourceDefinitions: %s", response.Error)
 		}
 		dirs[response.Path] = response.Dir
 	}
@@ -70,7 +70,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 	for _, d := range all {
 		text, err := os.ReadFile(filepath.Join(dirs[d.module], d.file))
 		if err != nil {
-			return nil, fmt.Errorf("read definitions: %w", err)
+			return nil, fmt.Errorf("read CustomResourceDefinitions: %w", err)
 		}
 		texts = append(texts, text)
 	}

@@ -47,7 +47,7 @@ func Blocks(text string) ([]Block, error) {
 		case open != nil:
 			open.Text += strings.TrimPrefix(line, opening[1]) + "\n"
 		case match != nil && !slices.Contains(Languages(), match[3]):
-			return nil, fmt.Errorf("line %d: the code block has the unknown language %q: write one of these languages "+
+			return nil, fmt.Errorf("line %d: the code block has the unknown language %q, want one of these languages "+
 				"after the fence: %s", number, match[3], strings.Join(Languages(), ", "))
 		case match != nil:
 			open, opening = &Block{Language: match[3], Line: number + 1, NotRun: reason}, match
@@ -66,7 +66,7 @@ func Blocks(text string) ([]Block, error) {
 	}
 	switch {
 	case open != nil:
-		return nil, fmt.Errorf("line %d: the code block has no end", open.Line-1)
+		return nil, fmt.Errorf("line %d: the code block has no closing fence", open.Line-1)
 	case reasonLine > 0:
 		return nil, fmt.Errorf("line %d: the comment \"not run\" is not directly above a code block", reasonLine)
 	}

@@ -72,7 +72,7 @@ func TestCommands(t *testing.T) {
 
 func TestMistakesAreErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"```sh\nkubectl":                             "line 1: the code block has no end",
+		"```sh\nkubectl":                             "line 1: the code block has no closing fence",
 		"<!-- not run: x -->\n\n```sh\na\n```":       `line 1: the comment "not run" is not directly above`,
 		"a\n<!-- not run: x -->":                     `line 2: the comment "not run" is not directly above`,
 		"<!-- not run: -->\n```sh\na\n```":           "line 1: the comment \"not run\" gives no reason",

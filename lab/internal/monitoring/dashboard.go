@@ -62,7 +62,7 @@ func Dashboard() ([]byte, error) {
 	y := 0
 	clustered, err := inCluster(sections)
 	if err != nil {
-		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
+		return nil, fmt.Errorf("add a matcher for the label \"cluster\" to the dashboard's expressions: %w", err)
 	}
 	var all []object // includes the panels inside collapsed rows
 	for _, s := range clustered {
@@ -157,7 +157,7 @@ func inCluster(all []section) ([]section, error) {
 func RowQueries(row string) (map[string][]string, error) {
 	clustered, err := inCluster(sections)
 	if err != nil {
-		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
+		return nil, fmt.Errorf("add a matcher for the label \"cluster\" to the dashboard's expressions: %w", err)
 	}
 	i := slices.IndexFunc(clustered, func(s section) bool { return s.title == row })
 	if i < 0 {

@@ -108,7 +108,7 @@ func CheckAgent(program string) (string, error) {
 		return "", fmt.Errorf("find the agent's program (build the program with \"make build\"): %w", err)
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", errors.New(path + " must be an executable file: set the path of podlapse-agent")
+		return "", errors.New(path + " must be an executable file: set --agent to the path of podlapse-agent")
 	}
 	return path, nil
 }

@@ -80,7 +80,7 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 // the change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
-		return fmt.Errorf("store the agent's form (process or DaemonSet): %w", err)
+		return fmt.Errorf("store whether the agent runs as a process or as a DaemonSet: %w", err)
 	}
 	return change()
 }

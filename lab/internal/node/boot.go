@@ -57,12 +57,12 @@ func (n Node) BootFiles(booted time.Time) (string, error) {
 	}
 	dir := n.In("proc")
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, bootID)), 0o755); err != nil {
-		return "", fmt.Errorf("create the directory for the boot time: %w", err)
+		return "", fmt.Errorf("create the simulated proc file system: %w", err)
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(dir, bootID), id, 0o644),
 		os.WriteFile(filepath.Join(dir, "stat"), fmt.Appendf(nil, "btime %d\n", booted.Unix()), 0o644))
 	if err != nil {
-		return "", fmt.Errorf("write the boot time: %w", err)
+		return "", fmt.Errorf("write the files of the simulated proc file system: %w", err)
 	}
 	return dir, nil
 }

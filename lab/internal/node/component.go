@@ -58,7 +58,8 @@ func (n Node) ensure(c component) error {
 	n.killLeftovers(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
-			return fmt.Errorf("start %s: a port is in use: stop the process that uses the port: %w", c.Name, err)
+			return fmt.Errorf("start %s: port %d is in use: stop the process that uses this port: %w", c.Name,
+				port, err)
 		}
 	}
 	if record, err = n.starter().Start(c.Spec); err != nil {

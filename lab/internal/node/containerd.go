@@ -160,7 +160,7 @@ func (n Node) ContentStoredAt(digest string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the time of content %s: %w", digest, err)
+		return time.Time{}, fmt.Errorf("find the time when containerd stored content %s: %w", digest, err)
 	}
 	return time.Unix(file.Ctim.Unix()), nil
 }

@@ -253,7 +253,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
 	if err := client.MergeLists(ctx, daemonSetPath, change); err != nil {
-		return fmt.Errorf("restart the DaemonSet: %w", err)
+		return fmt.Errorf("restart the agent's DaemonSet: %w", err)
 	}
 	return n.awaitRollout(ctx, client)
 }
@@ -303,7 +303,7 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 			return errors.New(event.Message)
 		}
 	}
-	return errors.New("the DaemonSet has created no pod")
+	return errors.New("the agent's DaemonSet has no pod")
 }
 
 func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {

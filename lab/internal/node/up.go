@@ -53,8 +53,8 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.start(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("interrupted: processes and files remain: run \"lab up\" to start again, " +
-				"or \"lab down\" to remove them")
+			return errors.New("the start was interrupted, and the lab's processes and files remain: run \"lab up\" " +
+				"to start the lab again, or \"lab down\" to remove the processes and files")
 		}
 		return err
 	}
@@ -90,7 +90,7 @@ func (n Node) reset(ctx context.Context) error {
 		return err
 	}
 	if err := os.MkdirAll(n.In("static-pods"), 0o700); err != nil {
-		return fmt.Errorf("create static pod directory: %w", err)
+		return fmt.Errorf("create the directory for static pods: %w", err)
 	}
 	return nil
 }

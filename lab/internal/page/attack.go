@@ -38,8 +38,8 @@ func Attack(t *browser.Tab) error {
 		complaints := strings.Join(t.Complaints(), "\n")
 		if done == "it ran" || !strings.Contains(done+complaints, "Security Policy") &&
 			!strings.Contains(done+complaints, "Trusted") {
-			return fmt.Errorf("the browser must block %s: the result is %q, and the browser's error messages are %q",
-				name, done, complaints)
+			return fmt.Errorf("the browser must block %s: the result of the code is %q, and the browser's error "+
+				"messages are %q", name, done, complaints)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func Start(ctx context.Context, agents ...Agent) (*Proxy, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start the proxy to agents: %w", err)
+		return nil, fmt.Errorf("start the agents' proxy: %w", err)
 	}
 	p := &Proxy{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, listener: listener,
 		ended: make(chan error, 1)}
@@ -70,7 +70,7 @@ func (p *Proxy) WriteKubeconfig(path string) error {
  "clusters": [{"name": "lab", "cluster": {"server": "http://%s"}}]}
 `, p.listener.Addr())
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the kubeconfig of the proxy to agents: %w", err)
+		return fmt.Errorf("write the kubeconfig of the agents' proxy: %w", err)
 	}
 	return nil
 }

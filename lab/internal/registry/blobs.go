@@ -104,7 +104,7 @@ func (b *blobStore) Put(_ context.Context, repository string, h v1.Hash, content
 		return fmt.Errorf("store blob: %w", err)
 	}
 	if size > room {
-		return fmt.Errorf("store blob: the registry has reached its limit of %d bytes: remove images", b.limit)
+		return fmt.Errorf("store blob: the registry would exceed its limit of %d bytes: remove images", b.limit)
 	}
 	if err := os.Rename(file.Name(), b.path(h)); err != nil {
 		return fmt.Errorf("store blob: %w", err)

@@ -106,7 +106,7 @@ func (g Guard) Transport() (*http.Transport, error) {
 	}
 	authority, err := os.ReadFile(g.authority())
 	if err != nil {
-		return nil, fmt.Errorf("read the registry's certificate authority: %w", err)
+		return nil, fmt.Errorf("read the CA certificate of the registry: %w", err)
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)

@@ -53,11 +53,10 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("rule for %q: all numbers must be 0 or larger", r.Repository)
 	}
 	if r.Shared && r.BytesPerSecond == 0 {
-		return fmt.Errorf("rule for %q: a shared link requires the field bytes_per_second", r.Repository)
+		return fmt.Errorf("rule for %q: the field \"shared\" requires the field \"bytes_per_second\"", r.Repository)
 	}
 	if r.StallAfterBytes > 0 && r.Stall.Duration == 0 {
-		return fmt.Errorf("rule for %q: stall_after_bytes %d requires the field \"stall\"", r.Repository,
-			r.StallAfterBytes)
+		return fmt.Errorf("rule for %q: the field \"stall_after_bytes\" requires the field \"stall\"", r.Repository)
 	}
 	return nil
 }

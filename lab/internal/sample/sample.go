@@ -32,7 +32,7 @@ const scrapeInterval = 2 * time.Second
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
-		return errors.New("show the sample: no agent is set: run \"lab up --agent PATH --sample\"")
+		return errors.New("show the sample: the sample requires an agent: run \"lab up --agent PATH --sample\"")
 	}
 	release, err := n.Hold(ctx)
 	if err != nil {

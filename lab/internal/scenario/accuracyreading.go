@@ -46,7 +46,7 @@ func (k knownLength) happenedOtherwise() error {
 			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	case k.injectorEnds && truth > k.injected+injectorLimit:
-		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took %s: the scenario is not "+
+		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took as long as %s: the scenario is not "+
 			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	}

@@ -121,7 +121,7 @@ func largeNodeUsage(ctx context.Context, b *bench.Bench, extra int, list string)
 		time.Second, func(ctx context.Context) error {
 			known, err := b.Node.Extra(extra).Timelines(ctx)
 			if err == nil && len(known) < largeNodePods {
-				err = fmt.Errorf("the agent knows %d pods", len(known))
+				err = fmt.Errorf("the agent knows %d pods, want %d", len(known), largeNodePods)
 			}
 			return err
 		})

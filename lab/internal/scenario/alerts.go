@@ -234,7 +234,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		func(context.Context) error {
 			alerts, err := firing(a.fires)
 			if err == nil && len(alerts) == 0 {
-				err = errors.New("the alert does not fire")
+				err = fmt.Errorf("the alert %s does not fire", a.fires)
 			}
 			return err
 		})

@@ -110,7 +110,7 @@ func requireResult(
 	err := b.Node.Report.Wait(ctx, what, alertPatience+40*time.Second, alertInterval, func(ctx context.Context) error {
 		samples, err := client.Query(ctx, query)
 		if err == nil && len(samples) == 0 {
-			err = errors.New("the query has no result")
+			err = fmt.Errorf("the Prometheus query %s has no result", query)
 		}
 		return err
 	})

@@ -250,7 +250,7 @@ func awaitAnnotated(ctx context.Context, b *bench.Bench, name string) error {
 				return err
 			}
 			if pod.Annotations[gotStartUp] == "" || pod.Annotations[gotTime] == "" {
-				return fmt.Errorf("an annotation is missing: the pod has %v", pod.Annotations)
+				return fmt.Errorf("an annotation is missing: the pod has the annotations %v", pod.Annotations)
 			}
 			return nil
 		})

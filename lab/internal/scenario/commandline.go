@@ -145,7 +145,7 @@ func (p plugin) awaitAgents(ctx context.Context) error {
 		func(ctx context.Context) error {
 			got, err := p.podlapse(ctx, "nodes")
 			if err == nil && got.code != 0 {
-				err = fmt.Errorf("the command failed with exit code %d: %s", got.code, got.stderr)
+				err = fmt.Errorf("\"kubectl podlapse nodes\" failed with exit code %d: %s", got.code, got.stderr)
 			}
 			return err
 		})
@@ -170,8 +170,8 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 						return nil
 					}
 				}
-				return fmt.Errorf("the output does not show the progress of the pull; exit code %d: %s%s", got.code,
-					got.stdout, got.stderr)
+				return fmt.Errorf("the output of \"kubectl podlapse %s\" does not show the progress of the pull; "+
+					"exit code %d: %s%s", command, got.code, got.stdout, got.stderr)
 			})
 		if err != nil {
 			return err

@@ -141,7 +141,7 @@ func requestPage(ctx context.Context, url string) error {
 		return fmt.Errorf("read page: %w", err)
 	}
 	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), "podlapse") {
-		return fmt.Errorf("the response with status %d is not the page", response.StatusCode)
+		return fmt.Errorf("the response (status %d) is not podlapse's page", response.StatusCode)
 	}
 	return nil
 }

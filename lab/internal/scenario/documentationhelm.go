@@ -115,7 +115,7 @@ func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]
 	}
 	text, err := yaml.Marshal(values)
 	if err != nil {
-		return nil, fmt.Errorf("encode the values: %w", err)
+		return nil, fmt.Errorf("encode the values of the chart: %w", err)
 	}
 	rendered, err := manifests.Chart(filepath.Join(dir, parsed.chart), parsed.release, parsed.namespace, string(text))
 	if err != nil {

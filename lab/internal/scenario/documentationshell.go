@@ -114,10 +114,10 @@ func (p *documentedProcess) await() error {
 			if p.until.MatchString(p.stdout.String()) {
 				return nil
 			}
-			return fmt.Errorf("the command ended (%v) without the text %q on standard output: %s", p.err, p.until,
+			return fmt.Errorf("the command ended (%v) before its standard output matched %q: %s", p.err, p.until,
 				p.lastLines())
 		case <-limit.C:
-			return fmt.Errorf("standard output did not contain %q within %s: %s", p.until, documentedLimit,
+			return fmt.Errorf("the command's standard output did not match %q within %s: %s", p.until, documentedLimit,
 				p.lastLines())
 		}
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -100,7 +101,7 @@ func (c *lazyCase) run(ctx context.Context, b *bench.Bench, pulls *bench.PullCol
 		return err
 	}
 	if len(attempts) != 1 {
-		return errors.New("the kubelet pulled the image several times, want once")
+		return fmt.Errorf("image %s: got %d pulls, want 1", reference, len(attempts))
 	}
 	c.attempt = attempts[0]
 	return nil

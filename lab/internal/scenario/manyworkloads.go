@@ -88,7 +88,7 @@ func startWorkloads(ctx context.Context, b *bench.Bench, runtime *synthetic.Runt
 	err := b.Node.Report.Wait(ctx, fmt.Sprintf("the control plane to create %d pods", workloadPods), 2*time.Minute,
 		time.Second, func(ctx context.Context) (err error) {
 			if pods, err = b.Kube.Pods(ctx, b.Namespace); err == nil && len(pods) < workloadPods {
-				err = fmt.Errorf("found %d pods", len(pods))
+				err = fmt.Errorf("found %d pods, want %d", len(pods), workloadPods)
 			}
 			return err
 		})
@@ -122,7 +122,7 @@ func awaitStartUps(ctx context.Context, b *bench.Bench, of agent.Client) error {
 				}
 			}
 			if complete < workloadPods {
-				return fmt.Errorf("the agent reports %d complete start-ups", complete)
+				return fmt.Errorf("the agent reports %d complete start-ups, want %d", complete, workloadPods)
 			}
 			return nil
 		})

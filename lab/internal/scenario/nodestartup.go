@@ -203,7 +203,8 @@ func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, e
 	err = n.Node.Report.Wait(ctx, "the agent's report about the node", 30*time.Second, 200*time.Millisecond,
 		func(ctx context.Context) error {
 			if report, err = n.Agent.NodeStartUp(ctx); err == nil && (report.State != agent.Ready || report.Partial) {
-				err = fmt.Errorf("the state is %q: %s", report.State, report.Verdict)
+				err = fmt.Errorf("the start-up of the node is in the state %q (partial: %t): %s", report.State,
+					report.Partial, report.Verdict)
 			}
 			return err
 		})

@@ -246,7 +246,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 				return err
 			}
 			if _, runs := timeline.Milestone("running", mainName); !runs {
-				return errors.New("the agent has not observed that this pod runs")
+				return fmt.Errorf("the agent has not observed yet that pod %s is running", pod)
 			}
 			return nil
 		})
@@ -307,7 +307,7 @@ func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 			sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
 			if err == nil && (!ok || float64(sent) != shown) {
 				err = fmt.Errorf("/metrics counts %v start-ups, but the latest OTLP export counts %d start-ups "+
-					"(metric exported: %t)", shown,
+					"(the export contains the metric: %t)", shown,
 					sent, ok)
 			}
 			return err

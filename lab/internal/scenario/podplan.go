@@ -125,7 +125,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond,
 			func(context.Context) error {
 				if at(arrivals.Of(p.name)).IsZero() {
-					return errors.New("the pod's status does not show this condition yet")
+					return fmt.Errorf("the status of pod %s does not show yet that the pod is %s", p.name, what)
 				}
 				return nil
 			})

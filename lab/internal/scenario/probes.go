@@ -152,7 +152,7 @@ func ofNode(address string) string {
 func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string) error {
 	rewrite := func(text, what string, limit time.Duration, seen func(metrics, health string) error) error {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("write probes: %w", err)
+			return fmt.Errorf("write the probes file: %w", err)
 		}
 		v.Compared++
 		return b.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, func(ctx context.Context) error {
@@ -171,7 +171,8 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to reject an invalid file", readAgain,
 		func(text, health string) error {
 			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
-				return fmt.Errorf("the agent does not report the invalid file: the agent's health is %s", health)
+				return fmt.Errorf("the agent does not report the invalid probes file: the agent's health is %s",
+					health)
 			}
 			n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`)
 			if err == nil && n != 1 {
@@ -224,7 +225,7 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	fmt.Fprintf(&text, "registries: {top: 2, plain_http: [%q], %s}\n", plain, pace)
 	path := b.Node.In(b.Namespace + "-probes.yaml")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		return "", fmt.Errorf("write probes: %w", err)
+		return "", fmt.Errorf("write the probes file: %w", err)
 	}
 	return filepath.Abs(path)
 }

@@ -92,7 +92,8 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 		err := p.await(ctx, "the series of pod "+gone+" to end", scrapeLimit, func(ctx context.Context) error {
 			samples, err := client.Query(ctx, of(gone))
 			if err == nil && len(samples) > 0 {
-				err = fmt.Errorf("the series is still in Prometheus, with the value %v", samples[0].Value)
+				err = fmt.Errorf("the series of pod %s is still in Prometheus, with the value %v", gone,
+					samples[0].Value)
 			}
 			return err
 		})

@@ -305,7 +305,8 @@ func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 			return err
 		}
 		if failures := bench.Failures(calls); failures < c.failures {
-			return fmt.Errorf("the pull has failed %d times so far", failures)
+			return fmt.Errorf("the pull of image %s has failed %d times, want %d", c.wants[0].image, failures,
+				c.failures)
 		}
 		return nil
 	})

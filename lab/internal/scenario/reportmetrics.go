@@ -53,8 +53,8 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 			text, err := m.ask(ctx)
 			if want := "2 nodes, 0 start-ups (0 failed)"; err == nil && (!strings.Contains(text, want) ||
 				strings.Count(text, "(no start-ups in this time)") != 2) {
-				err = fmt.Errorf("before the first start-up, the report must contain %q, and two notes that there are "+
-					"no start-ups, got:\n%s", want, text)
+				err = fmt.Errorf("before the first start-up, the report must contain %q, and must contain \"(no "+
+					"start-ups in this time)\" twice, but the report is:\n%s", want, text)
 			}
 			return err
 		})

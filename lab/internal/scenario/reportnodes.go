@@ -142,7 +142,7 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 	command := strings.Join(arguments, " ")
 	switch {
 	case err == nil:
-		return "", fmt.Errorf("run %s: exit code 0, want %d", command, exitPartial)
+		return "", fmt.Errorf("run %s: got exit code 0, want %d", command, exitPartial)
 	case !errors.As(err, &exited):
 		return "", fmt.Errorf("run %s: %w", command, err)
 	case exited.ExitCode() != exitPartial:

@@ -50,7 +50,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 			return t, err
 		}
 		if len(attempts) != 1 {
-			return t, fmt.Errorf("image %s: %d pulls, want 1", reference, len(attempts))
+			return t, fmt.Errorf("image %s: got %d pulls, want 1", reference, len(attempts))
 		}
 		call := attempts[0].Call.Length()
 		// The registry's log has no requests for the second name of the registry.

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -98,12 +97,12 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 				continue
 			}
 			if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, ready) {
-				return errors.New(pod.Name + " is not ready or is being deleted")
+				return fmt.Errorf("pod %s is not ready or is being deleted", pod.Name)
 			}
 			names = append(names, pod.Name)
 		}
 		if len(names) != count {
-			return fmt.Errorf("there are %d pods", len(names))
+			return fmt.Errorf("deployment %s has %d pods, want %d", g.name, len(names), count)
 		}
 		return nil
 	})

@@ -90,7 +90,7 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTr
 				return err
 			}
 			if after = now.growthSince(before); !now.verifiedAt.After(servesAt) {
-				return errors.New("the agent has completed no comparison since the outage")
+				return errors.New("the agent has completed no comparison with a list since the outage ended")
 			}
 			return nil
 		})

@@ -69,7 +69,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	err = b.Node.Report.Wait(ctx, "the delayed events to be sent", watchBehind, 50*time.Millisecond,
 		func(context.Context) error {
 			if held := proxy.Held(); held > 0 {
-				return fmt.Errorf("the proxy still delays %d events", held)
+				return fmt.Errorf("the proxy still delays %d watch events", held)
 			}
 			return nil
 		})
@@ -258,7 +258,7 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTru
 				return err
 			}
 			if reported = now.growthSince(before); reported.boundCount < 1 {
-				return errors.New("the delayed events have not arrived")
+				return errors.New("the agent has not received the delayed watch events")
 			}
 			return nil
 		})

@@ -68,7 +68,8 @@ func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otl
 				return err
 			}
 			if len(reports) < times {
-				return fmt.Errorf("the agent has sent the start-up %d times so far", len(reports))
+				return fmt.Errorf("the agent has sent the start-up of pod %s %d times, want at least %d", pod,
+					len(reports), times)
 			}
 			report = reports[len(reports)-1]
 			return nil

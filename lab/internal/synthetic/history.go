@@ -74,7 +74,7 @@ func deleteEvents(ctx context.Context, client *kube.Client, namespace, selector 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("delete Events with %s: %w", selector, err)
+		return fmt.Errorf("delete the Events that match %s: %w", selector, err)
 	}
 	return nil
 }
