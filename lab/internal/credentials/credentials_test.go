@@ -95,7 +95,7 @@ func TestFaults(t *testing.T) {
 func TestInvalidRequests(t *testing.T) {
 	s, login := newStore(t)
 	for input, want := range map[string]string{
-		"":               "parse the request",
+		"":               "parse the kubelet's request",
 		ask("v2", image): `API version "v2"`,
 		`{"kind": "Pod", "apiVersion": "credentialprovider.kubelet.k8s.io/v1"}`: `"Pod"`,
 	} {

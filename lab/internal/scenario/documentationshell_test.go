@@ -48,7 +48,7 @@ func TestDocumentedShell(t *testing.T) {
 		{name: "another failure after the interrupt", text: "trap 'exit 1' INT; " + untilSignal,
 			wrong: "exit status 1", run: documentedRun{until: ready}},
 		{name: "the text is only on standard error", text: "echo ready >&2",
-			wrong: "without the text \"ready\" on standard output", run: documentedRun{until: ready}},
+			wrong: "before its standard output matched \"ready\"", run: documentedRun{until: ready}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run.text = test.text
