@@ -132,10 +132,11 @@ func (c *config) reportTable() flags.Table {
 		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for the history and for the hourly sums, 0 to 64MiB. The history contains the " +
-				"start-ups of the latest deleted pods, at most 1000. The agent's API serves the history. One " +
-				"start-up takes about 2 KiB. \"kubectl podlapse report\" reads the hourly sums, which take at most a " +
-				"quarter of the memory. 0: the agent keeps neither a history nor hourly sums", Set: c.setHistoryLimit,
+			Help: "maximum memory for the history and for the hourly sums of start-ups and pulls, 0 to 64MiB. The " +
+				"history contains the start-ups of the latest deleted pods, at most 1000. The agent's API serves the " +
+				"history. One start-up takes about 2 KiB. \"kubectl podlapse report\" reads the hourly sums, which " +
+				"take at most a quarter of the memory. 0: the agent keeps neither a history nor hourly sums",
+			Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+

@@ -77,7 +77,8 @@ func (t *target) clusterTable() flags.Table {
 			Name: "agent-namespace", Variable: "PODLAPSE_AGENT_NAMESPACE", Value: "NAME", Default: "podlapse",
 			Help: "namespace in which the agents run", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
-		flags.Switch("verbose", "", &t.verbose, "print on standard error why the command used port-forwards").As("v"),
+		flags.Switch("verbose", "", &t.verbose,
+			"if the command uses port-forwards, print the reason on standard error").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
 			Help: "time to wait for all responses, at most 10m",

@@ -28,7 +28,7 @@ const maxSince = 7 * 24 * time.Hour
 func (c *topConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		flags.Switch("once", "", &c.once,
-			"print one table and exit. Without a terminal, top always prints one table"),
+			"print one table and exit. This is the default if standard output is not a terminal"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
 			Help: "also show start-ups that completed in the past DURATION, at most 7d. Units: s, m, h, d",

@@ -76,7 +76,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Event watches on a namespace that the agent replaced with Event watches on single pods. The agent " +
+			Help: "Replacements of an Event watch on a namespace with Event watches on single pods. The agent " +
 				"replaces a watch if the agent needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{

@@ -50,7 +50,7 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	}
 	parsed, err := parseSeconds(text)
 	if err != nil {
-		return fmt.Errorf("read seconds %.40q: %w", text, err)
+		return fmt.Errorf("parse the number of seconds %.40q: %w", text, err)
 	}
 	*s = parsed
 	return nil

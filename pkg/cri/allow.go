@@ -65,7 +65,7 @@ var allowedStreams = map[string]rule{
 	},
 }
 
-var errRefused = errors.New("the agent refused the call: only read-only calls are allowed")
+var errRefused = errors.New("the agent refused to send the call, because only certain read-only calls are permitted")
 
 // allowUnary is the interceptor for every unary call on the connection.
 func allowUnary(

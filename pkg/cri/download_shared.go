@@ -39,7 +39,7 @@ func (d *sharedDownloads) get(
 	case d.slot <- struct{}{}:
 		defer func() { <-d.slot }()
 	case <-brief.Done():
-		return nil, fmt.Errorf("another query for the downloads is still running: %w", brief.Err())
+		return nil, fmt.Errorf("another query for the progress of image downloads is still running: %w", brief.Err())
 	}
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
 		response, err := ask(brief)

@@ -139,7 +139,7 @@ func (s *session) respond(ctx context.Context, open *openRequest, request timeli
 	}
 	if source.pending.fail(open, request, source.config.Now()) {
 		source.metrics.givenUp.Inc()
-		source.config.Logger.Warn("gave up a request to the container runtime", zap.String("uid", request.UID),
+		source.config.Logger.Warn("gave up on a request to the container runtime", zap.String("uid", request.UID),
 			zap.Error(err))
 	}
 	if ctx.Err() == nil && !s.isLost(err) { // the end of the session is not a failure of the runtime
