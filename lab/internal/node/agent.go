@@ -105,7 +105,7 @@ func CheckAgent(program string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("find the agent's program (build the program with \"make build\"): %w", err)
+		return "", fmt.Errorf("find the agent's program: %w: build the program with \"make build\"", err)
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
 		return "", errors.New(path + " must be an executable file: set --agent to the path of podlapse-agent")

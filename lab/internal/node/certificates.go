@@ -72,7 +72,7 @@ func (n Node) AgentKubeconfig() string { return n.Kubeconfig(agentUser) }
 // writeFile writes a configuration file.
 func writeFile(path, content string) error {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		return fmt.Errorf("write configuration: %w", err)
+		return fmt.Errorf("write a configuration file: %w", err)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (n Node) StopPrometheus() error {
 	}
 	for _, name := range []string{prometheusName, nativeName} {
 		if err := os.RemoveAll(n.In(name)); err != nil {
-			return fmt.Errorf("remove data of %s: %w", name, err)
+			return fmt.Errorf("remove the data of %s: %w", name, err)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 			s, want := d.Status, *d.Spec.Replicas
 			if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want ||
 				s.Replicas != want {
-				return fmt.Errorf("the deployment has %d pods, %d updated pods and %d available pods, want %d",
+				return fmt.Errorf("the deployment has %d pods, %d updated pods and %d available pods, want %d of each",
 					s.Replicas, s.UpdatedReplicas, s.AvailableReplicas, want)
 			}
 			return nil

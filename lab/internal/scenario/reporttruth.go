@@ -96,7 +96,7 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 	}
 	running := log.RunningAt[mainName]
 	if running.IsZero() {
-		return nil, fmt.Errorf("containerd's log does not contain the start of pod %s", pod.Name)
+		return nil, fmt.Errorf("containerd's log does not contain the start of the main container of pod %s", pod.Name)
 	}
 	work := running.Sub(log.SandboxAskedAt)
 	if pod.Labels["app"] == brokenName { // the pod waits for its ConfigMap before the request to start the container

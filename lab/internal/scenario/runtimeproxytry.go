@@ -86,7 +86,7 @@ func socketsOf(pid int) (found []string, files int, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("walk the files of a container: %w", err)
+		return nil, 0, fmt.Errorf("list the files of a container: %w", err)
 	}
 	return found, files, nil
 }
