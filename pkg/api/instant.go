@@ -10,8 +10,8 @@ const InstantLayout = "2006-01-02T15:04:05.000000000Z"
 // JSON omits the zero Instant.
 type Instant struct{ time.Time }
 
-// InstantOf converts a time to the form in records. InstantOf drops the monotonic clock reading, so that
-// differences match the printed values.
+// InstantOf converts a time to the form in records. InstantOf drops the monotonic clock reading, so that the
+// differences between instants match the printed values.
 func InstantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
 
 // MarshalJSON implements json.Marshaler. For decoding, Instant uses the UnmarshalJSON of time.Time, which parses any

@@ -38,9 +38,9 @@ type LivePullRecord struct {
 	// the agent does not know the value.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
-	// BytesPerSecond is the download rate in the past seconds. Remaining is the time until all content has arrived if
-	// the rate stays the same. Remaining does not include the unpacking. JSON omits a field if the agent does not know
-	// the value.
+	// BytesPerSecond is the download rate over the last few seconds. Remaining is the time until all content has
+	// arrived if the rate stays the same. Remaining does not include the unpacking. JSON omits a field if the agent
+	// does not know the value.
 	BytesPerSecond int64   `json:"bytes_per_second,omitempty"`
 	Remaining      Seconds `json:"remaining_seconds,omitempty"`
 }

@@ -109,7 +109,7 @@ type RegistryList struct {
 	Items []RegistryRecord `json:"items"`
 }
 
-// RegistryRecord sums up the pulls of all known pods from one registry.
+// RegistryRecord contains the sums of the pulls from one registry, for all known pods.
 type RegistryRecord struct {
 	Registry     string                    `json:"registry"`
 	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`

@@ -156,7 +156,7 @@ type WorkloadDifference struct {
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
 	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove the
-	// differences of these phases. Unproven is empty unless the verdict is MoreThanNoise and Parts is empty.
+	// differences of these phases. Unproven contains phases only if the verdict is MoreThanNoise and Parts is empty.
 	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
 }
 

@@ -159,8 +159,8 @@ func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 // withWorkloads is the flag of the agents for the metrics of all workloads of the scenario.
 const withWorkloads = "--metrics-workloads=20"
 
-// startReported starts the workloads one after the other, so that no pull waits for another pull. startReported returns
-// the references of the pulled images by workload.
+// startReported starts the workloads one after the other, so that no pull waits for another pull. For each workload,
+// startReported returns the reference of the pulled image.
 func startReported(ctx context.Context, b *bench.Bench) (map[string]string, error) {
 	var names []string
 	for i := range reportNear {

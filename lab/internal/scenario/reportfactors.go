@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// judgeFactors compares the times of the pulls and the factors with the truth.
+// judgeFactors compares the factors and the pull times in the report with the truth.
 func (v *Verdict) judgeFactors(r fleetReport, t reportTruth) {
 	registry, there := r.Registries.row(node.OtherRegistry)
 	v.compareFactor("registry "+node.OtherRegistry, t.registryFactor(), registry, there)

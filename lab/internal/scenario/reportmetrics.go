@@ -19,11 +19,11 @@ import (
 // reportScrape is the time between two scrapes of the agents.
 const reportScrape = time.Second
 
-// estimateError is the largest accepted relative difference between a sum of Prometheus and the sum of the agents.
-// Prometheus measures the increase of a counter between the first and the last scrape in the window. Then Prometheus
-// extrapolates this increase to the end of the window, by at most 1.1 times reportScrape. In the scenario, the first
-// and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums contain all start-ups,
-// because Prometheus scrapes both agents before the first start-up and after the last start-up.
+// estimateError is the largest accepted relative difference between a sum from Prometheus and the same sum from the
+// agents. Prometheus measures the increase of a counter between the first and the last scrape in the window. Then
+// Prometheus extrapolates this increase to the end of the window, by at most 1.1 times reportScrape. In the scenario,
+// the first and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums contain all
+// start-ups, because Prometheus scrapes both agents before the first start-up and after the last start-up.
 const estimateError = 0.02
 
 // reportMetrics is the Prometheus that scrapes the agents of both nodes, and evaluates the rules of the manifests.
@@ -71,7 +71,7 @@ func reportFrom(server string) []string {
 }
 
 // judge compares the report with the truth, and the sums in this report with the sums in the report of the agents. Then
-// judge checks two rows of the dashboard, and the errors for servers that lack the data of a report.
+// judge checks two rows of the dashboard, and the errors about servers that have no data for a report.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
 	// A report ends at a full second, so it does not contain the newest results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
@@ -102,7 +102,7 @@ func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTr
 	return m.judgeRemedies(ctx)
 }
 
-// judgeEstimates compares the sums of Prometheus with the sums of the agents.
+// judgeEstimates compares the sums in the report from Prometheus with the sums in the report from the agents.
 func (v *Verdict) judgeEstimates(r, agents fleetReport) {
 	v.Compared++
 	if r.NodeCount != agents.NodeCount || r.StartUps != agents.StartUps || r.Failures != agents.Failures ||
@@ -181,8 +181,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	}
 }
 
-// slowStartUps returns the times of the slow node's start-ups by cause. A start-up on the slow node needs no pull and
-// waits for no probe.
+// For each start-up on the slow node, slowStartUps returns the time by cause. A start-up on the slow node needs no pull
+// and waits for no probe.
 func slowStartUps(lengths []time.Duration) (all []causeTimes) {
 	for _, length := range lengths {
 		all = append(all, causeTimes{volumesCause: slowVolumes, networkCause: slowNetwork,
@@ -191,7 +191,8 @@ func slowStartUps(lengths []time.Duration) (all []causeTimes) {
 	return all
 }
 
-// judgeDashboard requires that all queries of the rows about the node's start-up and about workloads return data.
+// judgeDashboard requires that all queries in two rows of the dashboard return data: the row about node start-ups and
+// the row about workloads.
 func (m reportMetrics) judgeDashboard(ctx context.Context) error {
 	for _, row := range []string{monitoring.NodeStartUpRow, monitoring.WorkloadsRow} {
 		panels, err := monitoring.RowQueries(row)

@@ -165,8 +165,8 @@ func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, wor
 	v.judgeWorstNode(r.Nodes, slow, work)
 }
 
-// judgeWorstNode requires that the only row is the row of the slow node. The arguments "slow" and "work" have the same
-// meaning as for judgeNodes.
+// judgeWorstNode requires that the report lists no other node than the slow node. The arguments "slow" and "work" have
+// the same meaning as for judgeNodes.
 func (v *Verdict) judgeWorstNode(nodes reportSection, slow []time.Duration, work time.Duration) {
 	row, there := nodes.row(slowNode)
 	if v.Compared++; len(nodes.Items) != 1 || row.Most != "network" {

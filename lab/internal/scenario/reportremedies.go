@@ -17,8 +17,9 @@ const (
 	exitPartial     = 6 // an agent did not respond
 )
 
-// judgeRemedies requires that the report fails with a remedy if the URL is wrong, if Prometheus hangs or crashes while
-// the command runs, if Prometheus has no rules, and if it has no data. Afterwards, no Prometheus runs.
+// judgeRemedies requires that the report fails with a remedy in each of these cases: the URL is wrong, Prometheus hangs
+// or crashes while the command runs, Prometheus has no rules, and Prometheus has no data. When judgeRemedies returns,
+// no Prometheus runs.
 func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refused,
 		"http://"+refused)
@@ -50,7 +51,7 @@ func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 		if _, err := m.b.Node.StartMonitoring(ctx, without.monitoring); err != nil {
 			return err
 		}
-		// A report ends at a full second, so it does not contain the first scrape at once.
+		// A report ends at a full second, so a report right after the first scrape can lack this scrape.
 		if err := sleep(ctx, 2*reportScrape); err != nil {
 			return err
 		}

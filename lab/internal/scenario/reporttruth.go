@@ -17,7 +17,7 @@ import (
 type reportTruth struct {
 	namespace string
 	images    map[string]string        // reference of the image by workload
-	pulls     map[string]time.Duration // pull by workload, for the workloads that pulled an image
+	pulls     map[string]time.Duration // duration of the pull by workload, if the workload pulled an image
 	startUps  map[string][]causeTimes  // start-ups from the creation until the pod was ready, by workload
 }
 
@@ -75,7 +75,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	return t, nil
 }
 
-// readCauses returns the time of a start-up by cause, without its pull. The argument "pull" is the time from the
+// readCauses returns the time of a start-up by cause, but leaves out the pull. The argument "pull" is the time from the
 // kubelet's request for the image until the image was unpacked.
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
@@ -110,7 +110,7 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 // far reports whether the image of a workload comes from the slow registry.
 func far(workload string) bool { return strings.HasPrefix(workload, "far-") }
 
-// sumOfPulls returns the sum and the number of the pulls of all workloads that the function selects.
+// sumOfPulls returns the total duration and the number of the pulls of all workloads for which "selects" returns true.
 func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Duration, count int) {
 	for name, length := range t.pulls {
 		if selects(name) {
@@ -139,8 +139,8 @@ func (t reportTruth) imageFactor(workload string) float64 {
 }
 
 // startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
-// docs/report.md: the mean time of the other start-ups for each cause, or the workload's time if the workload needs
-// less time for this cause. The argument "slow" contains additional start-ups for the comparison.
+// docs/report.md. For each cause, the expected time is the mean time of the other start-ups, or the workload's own time
+// if this is shorter. The argument "slow" contains additional start-ups for the comparison.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {

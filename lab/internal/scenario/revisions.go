@@ -11,11 +11,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "revisions" rolls out three revisions of a Deployment. The second revision has an image that takes three
-// seconds longer to pull, and its container is ready two seconds later. The third revision is like the first revision,
-// except for a label. The kubectl plugin must report the difference between the first two revisions, with the parts of
-// the difference and the numbers of the revisions. The plugin must report no difference between the first and the third
-// revision.
+// The scenario "revisions" rolls out three revisions of a Deployment. In the second revision, the pull takes three
+// seconds longer, and the container needs two more seconds until it is ready. The third revision is like the first
+// revision, except for a label. The kubectl plugin must report the difference between the first two revisions, with the
+// parts of the difference and the numbers of the revisions. The plugin must report no difference between the first and
+// the third revision.
 func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const (
 		count             = 5

@@ -141,7 +141,7 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the difference between the agent and the truth is larger than the limit. The error that wraps
+// ErrDisagree means that the agent's report differs from the truth by more than the limit. The error that wraps
 // ErrDisagree lists the differences.
 var ErrDisagree = errors.New("the agent's report differs from the truth")
 

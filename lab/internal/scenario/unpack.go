@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The sizes and rates of the images, and limits. With these sizes and rates, the unpacking of many files and the slow
-// downloads each take some seconds.
+// The sizes and download rates of the images, and the limits of the scenario. With these sizes and rates, the unpacking
+// of many files and the slow downloads each take some seconds.
 const (
 	unpackFiles    = 40_000
 	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
@@ -131,11 +131,11 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeParts compares the phases "pull" and "unpack" with the truth. The largest allowed difference is the constant
-// "exact", plus the time in which the runtime stored the content after the last byte, plus the smaller of two error
-// bounds: the error bound that the agent states for the phase, and the error bound that the agent's evidence allows.
-// Without Events, the agent knows the start of the pull and the end of the unpacking only from the runtime's records
-// and from the steps before and after the pull.
+// judgeParts compares the phases "pull" and "unpack" with the truth. The largest allowed difference is the sum of three
+// durations: the constant "exact", the time in which the runtime stored the content after the last byte, and an error
+// bound. This error bound is the one that the agent states for the phase, or the one that the agent's evidence allows,
+// whichever is smaller. Without Events, the agent knows the start of the pull and the end of the unpacking only from
+// the runtime's records and from the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration

@@ -24,8 +24,8 @@ const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
 // scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up and
-// the time that the change saved must each lie in the predicted interval. Both are corrected for the load of the
-// machine. The predicted intervals must not be too long.
+// the time that the change saved must each lie in the predicted interval. The scenario corrects these two durations for
+// the load of the machine. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -68,9 +68,10 @@ type whatIfPair struct {
 // the scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
 type whatIfTruth struct {
 	low, high time.Duration
-	// steps is the time for the steps that no change of the scenario affects: from the creation until the sandbox was
-	// running, from the request to start the main container until it was running, and without a probe, from then until
-	// the pod was ready. The times are from containerd's log and from the scenario's watch.
+	// steps is the time for the steps that no change of the scenario affects. These steps last from the creation until
+	// the sandbox was running, and from the request to start the main container until this container was running. If
+	// the pod has no probe, the steps from then until the pod was ready also count. The times are from containerd's log
+	// and from the scenario's watch.
 	steps time.Duration
 }
 
@@ -262,7 +263,8 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 }
 
 // underSameLoad returns the start-up after the change, as if the unaffected steps had taken as long as before the
-// change. A prediction assumes this, but on a busy machine, the same steps can take much more or less time.
+// change. A prediction assumes that these steps take the same time, but on a busy machine, they can take much more or
+// less time.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}

@@ -144,8 +144,8 @@ func qualified(file *ast.File, e ast.Expr) string {
 	return ""
 }
 
-// sentence returns the text of an expression, with ↵ instead of each line break. If the text has fewer than two words, ok
-// is false.
+// sentence returns the text of an expression, with ↵ instead of each line break. The second result is false if the
+// expression contains no literal, or if the text has fewer than two words.
 func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	text, literal := textOf(e)
 	words := strings.Fields(strings.ReplaceAll(text, "\n", " ↵ "))
