@@ -31,8 +31,8 @@ type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// The field "earlier" holds earlier totals, the oldest first: the latest total that is at least minRateTime old,
-	// and all totals after it.
+	// The field "earlier" holds earlier totals in the order of time. The first total is the latest one that is at least
+	// minRateTime old, if such a total exists.
 	earlier []receivedTotal
 }
 

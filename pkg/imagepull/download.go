@@ -20,8 +20,8 @@ type Download struct {
 	// incomplete blobs. TotalBytes is the total size of the layers and the config, or 0 if unknown. A blob that two
 	// images share counts for both images.
 	DoneBytes, TotalBytes int64
-	// BytesPerSecond is the rate at which content arrived in the past seconds (at most 35 s), or 0 if unknown. The rate
-	// is known only if it is also known which layers the image still needs.
+	// BytesPerSecond is the rate at which content arrived over the last few seconds (at most 35 s), or 0 if unknown.
+	// The rate is known only if it is also known which layers the image still needs.
 	BytesPerSecond int64
 	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps the
 	// start of its first attempt. If no blob is being downloaded, StartedAt is the time when the manifest arrived in

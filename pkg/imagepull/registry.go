@@ -31,7 +31,7 @@ func Normalize(ref string) (string, error) {
 	return named.String(), nil
 }
 
-// repositoryPath returns the path of an image reference in its registry, for example library/busybox. Repository
+// repositoryPath returns the path of an image reference in its registry, for example library/busybox. repositoryPath
 // returns an empty text if the reference is invalid.
 func repositoryPath(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)

@@ -221,7 +221,7 @@ func convertContainer(
 	return converted
 }
 
-// probeTiming returns the zero value without a probe. The API server validates that no value is negative.
+// probeTiming returns the zero value if the argument is nil. The API server validates that no value is negative.
 func probeTiming(p *corev1.Probe) timeline.ProbeTiming {
 	if p == nil {
 		return timeline.ProbeTiming{}

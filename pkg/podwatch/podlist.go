@@ -25,7 +25,7 @@ const maxObject = 16 << 20
 // pkg/runtime/serializer/protobuf).
 const protobufMagic = "k8s\x00"
 
-// podResource lists and watches the pods of the API server.
+// podResource lists and watches pods through the API server.
 type podResource struct {
 	kubeclient.Resource
 	whole bool // list responses keep all fields, including fields that the agent does not read
