@@ -143,7 +143,7 @@ type milestoneConflict struct {
 }
 
 // capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future.
-// capAt returns true if at least one interval reached the instant "now" before the call.
+// capAt returns true if at least one interval ended at the instant "now" or later.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now

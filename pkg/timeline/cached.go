@@ -13,7 +13,8 @@ type cachedTimeline struct {
 }
 
 // validUntil returns the end of the period in which only the length of the current phase changes. If the fold cut an
-// interval at the current time, validUntil returns the current time, because the next fold cuts the interval later.
+// interval at the current time, validUntil returns the current time, because the next fold cuts the interval at a later
+// time.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf

@@ -146,8 +146,8 @@ func (e *Evidence) possibleRuns(index int16) int {
 	return runs
 }
 
-// keepRuns keeps the highest number of recent runs that a container's status reports, up to the number of runs whose
-// Events alone reach spamLimit.
+// keepRuns keeps the highest number of recent runs that a container's status reports. This number has a limit: the
+// number of runs whose Events alone exceed spamLimit.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true

@@ -152,7 +152,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble computes the timeline from the chains of steps, from the pod's creation to the end of the start-up.
+// assemble uses the chains of steps to compute the timeline from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{

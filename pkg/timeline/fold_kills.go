@@ -58,8 +58,9 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Even if
-// a probe, a hook or the memory limit can explain the kill, another party may have killed the container.
+// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Another
+// party may have killed the container, even if a probe, a hook or the memory limit of the container can also explain
+// the kill.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false

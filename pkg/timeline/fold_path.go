@@ -126,10 +126,10 @@ func (f *fold) beforeMain(b *boundary) bool {
 	})
 }
 
-// beforeNextMain reports whether the kubelet's first work on a later main container came between two runs of the
-// boundary's container: the first run and the second run. The kubelet starts all main containers in one pass, one after
-// the other, and does not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain
-// returns false for a container with such a hook.
+// beforeNextMain reports whether the kubelet's first work on a later main container came between the first and the
+// second run of the boundary's container. The kubelet starts all main containers in one pass, one after the other, and
+// does not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain returns false for
+// a container with such a hook.
 func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
 		return false

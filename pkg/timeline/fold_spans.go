@@ -166,7 +166,7 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 // cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
 // together. If the phases have different causes, the function returns a group phase. The result "merged" lists all
 // possible phases except the returned phase. In the argument "phases", PhaseUnattributed stands for the work of a party
-// without a phase.
+// that has no phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	if len(phases) > 1 && slices.Contains(phases, PhaseUnattributed) {
 		return PhaseUnattributed, slices.DeleteFunc(slices.Clone(phases), Phase.isUnattributed)

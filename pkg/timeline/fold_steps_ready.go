@@ -30,7 +30,7 @@ func (f *fold) readySteps() chain {
 		steps = append(steps, started)
 	}
 	if own := (milestoneKey{index, attempt, MilestoneContainerReady}); f.readyAfterEnd(own) {
-		// The pod does not become ready, but until this milestone it also waited for this container.
+		// The pod does not become ready, but until this milestone, the pod also waited for this container.
 		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
 			also: also}), attempt, true}
 	}

@@ -2,9 +2,9 @@ package timeline
 
 import "time"
 
-// IdleContainer is a container that is not running but that the kubelet can start, usually for another run. A Timeline
-// does not contain the image pulls for runs after the start-up. An ephemeral container is never an IdleContainer,
-// because EphemeralEvidence handles ephemeral containers.
+// IdleContainer is a container that is not running but that the kubelet can start. Usually, the container has already
+// run. A Timeline does not contain the image pulls for runs after the start-up. An ephemeral container is never an
+// IdleContainer, because EphemeralEvidence handles ephemeral containers.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind

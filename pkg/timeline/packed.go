@@ -27,7 +27,7 @@ func (p Packed) Timeline() (t Timeline) {
 }
 
 // packer writes or reads a packed timeline. Each method handles one type and works in both directions, so both
-// directions always agree on the order of the fields. A packer that writes changes no field of the timeline, because
+// directions always agree on the order of the fields. While a packer writes, it does not change the timeline, because
 // other goroutines can read the timeline at the same time.
 type packer struct {
 	reads bool

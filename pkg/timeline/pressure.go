@@ -15,8 +15,8 @@ const (
 	thinnedLog     = 900 // maximum number of samples after discardSamples, so that there is room for new samples
 )
 
-// Stalled is the total time since boot in which tasks of the node waited for a resource while other tasks could run.
-// The kernel calls this value "some" (Documentation/accounting/psi.rst).
+// Stalled is the total time since boot in which at least one task of the node waited for a resource. The kernel calls
+// this value "some" (Documentation/accounting/psi.rst).
 type Stalled struct {
 	CPU    time.Duration `json:"cpu_stalled,omitzero"`
 	IO     time.Duration `json:"io_stalled,omitzero"`
