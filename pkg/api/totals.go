@@ -39,7 +39,7 @@ const MaxRegistryTotals = 100
 type RegistryTotals struct {
 	Registry string `json:"registry"`
 	PullTotals
-	Durations []DurationBucket `json:"durations"` // of the pulls that Pulls counts; sorted by Bucket
+	Durations []DurationBucket `json:"durations"` // covers the pulls that Pulls counts; sorted by Bucket
 	Unpack    Seconds          `json:"unpack_seconds"`
 }
 

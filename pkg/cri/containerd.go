@@ -21,8 +21,8 @@ type storeSet struct {
 	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
-	// containers is the container store of containerd 1.6.15 to 1.7, for the record of a sandbox's own container. See
-	// stampFromContainer.
+	// containers is the container store of containerd 1.6.15 to 1.7, which contains the record of a sandbox's own
+	// container. See stampFromContainer.
 	containers degradable
 	images     degradable // containerd
 	content    degradable // containerd: blobs, and downloads in progress

@@ -82,8 +82,8 @@ func (e *Evidence) watchesLimited() bool {
 const eventLifetime = 50 * time.Minute
 
 // mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. Even a watch
-// that covers the time since the kubelet's pickup can lack the first Events: if the agent started late, the API server
-// had already deleted these Events.
+// that covers the time since the kubelet's pickup can lack the first Events, because the API server might have deleted
+// these Events before the watch opened.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

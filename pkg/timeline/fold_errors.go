@@ -280,8 +280,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 
 // beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
 // kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
-// and the time after the last known attempt. In two cases, the result is only the time after the next attempt was due:
-// the phase is still open, or no milestone of this container ended the phase.
+// and the time after the last known attempt. If the phase is still open, or if no milestone of this container ended the
+// phase, the result is only the time after the next attempt was due.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -305,9 +305,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the whole pod every five minutes. If the evidence does not prove that the pod has reached the limit, refusalDue does
-// not assume the limit, because otherwise a stopped kubelet could stay unnoticed. refusalDue returns maxInstant if no
-// Event watch shows the kubelet's attempts.
+// the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
+// reached the limit. Otherwise, a stopped kubelet could stay unnoticed. refusalDue returns maxInstant if no Event watch
+// shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

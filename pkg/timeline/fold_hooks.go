@@ -15,9 +15,9 @@ func (f *fold) waitForWork(c *Container) step {
 }
 
 // endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
-// writes the status of a sidecar after the hook, and continues with the next container after this status or after the
-// sidecar's startup probe (computeInitContainerActions in pkg/kubelet/kuberuntime). Main containers have no status
-// until the kubelet has worked on all of them.
+// writes the status of a sidecar after the hook. If the sidecar has a startup probe, the kubelet continues with the
+// next container after this probe, and otherwise after this status (computeInitContainerActions in
+// pkg/kubelet/kuberuntime). Main containers have no status until the kubelet has worked on all of them.
 func (f *fold) endsOwnHook(c *Container) bool {
 	switch {
 	case f.isLast(c):
@@ -96,8 +96,8 @@ var beforeHook = []Phase{
 }
 
 // mayPrecedeRun reports whether a period that seems to be a post-start hook can have begun before the container ran.
-// The argument "from" is the beginning of the period. If the runtime does not report the container's start, the
-// kubelet's timestamp is truncated to seconds, so the estimate of the start can be later than the beginning of the
+// The argument "from" is the beginning of the period. If only the kubelet reports the container's start, the timestamp
+// of the start is truncated to seconds. In this case, the estimate of the start can be later than the beginning of the
 // period. If the period can contain work on the next container, it is unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}

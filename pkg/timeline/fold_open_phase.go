@@ -83,8 +83,8 @@ func (f *fold) blocksLater(i int) bool {
 }
 
 // withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main
-// containers one after the other. So if the kubelet has begun the work on a later container, it has created or refused
-// the earlier container, even if no evidence shows this.
+// containers one after the other. So if the kubelet has begun the work on a later container, it has already created or
+// refused the earlier container, even without evidence of the creation or refusal.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)

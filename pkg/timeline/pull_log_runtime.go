@@ -103,7 +103,7 @@ func (s *Sandbox) since() time.Time {
 
 // sandboxKnown reports whether a response of the runtime shows that a pod's sandbox existed at an instant. The kubelet
 // pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's response
-// proves that the pod can have pulled an image, but an Event alone does not prove this. Without a runtime as a source,
+// proves that a pull for the pod was possible. An Event alone is no such proof. Without a runtime as a source,
 // sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {

@@ -34,7 +34,8 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// EndedBefore reports whether the kubelet's timestamps in the pod object prove that the start-up ended before a time.
+// EndedBefore reports whether the kubelet's timestamps in the pod object prove that the start-up ended before the given
+// time.
 func (e *Evidence) EndedBefore(t time.Time) bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		switch c.key {
@@ -101,8 +102,8 @@ func (p *Pod) reachedNodeAt() time.Time {
 
 // isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
 // returns true if a container ran before the kubelet last read the manifest, or if the pod was ready before
-// Scope.Since. An old static pod can look new, because the kubelet reads the manifest again after a restart, and
-// replaces a deleted mirror object.
+// Scope.Since. An old static pod can look new, because the kubelet replaces a deleted mirror object, and reads the
+// manifest again after the kubelet itself restarted.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

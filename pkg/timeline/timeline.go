@@ -87,7 +87,7 @@ type Timeline struct {
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
 // is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number is always 0, because the
 // agent measures only the first start-up of a pod. For a static pod, the ID is the kubelet's UID, a slash and the time
-// in nanoseconds when the kubelet read the manifest. The ID of a static pod does not contain the UID of the pod's
+// at which the kubelet read the manifest, in nanoseconds. The ID of a static pod does not contain the UID of the pod's
 // object, because a new object for the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 

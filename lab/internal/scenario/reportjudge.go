@@ -56,7 +56,7 @@ func (v *Verdict) judgeReport(b *bench.Bench, r fleetReport) {
 	}
 }
 
-// requireBetween requires that the lost time of a row is in an interval.
+// requireBetween requires that the lost time of a row is between the arguments "least" and "most".
 func (v *Verdict) requireBetween(what string, least, most time.Duration, row reportRow) {
 	lost, err := agent.Nanoseconds(row.Lost)
 	if v.Compared++; err != nil || lost < least || lost > most {

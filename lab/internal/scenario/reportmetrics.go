@@ -41,7 +41,8 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 	if err != nil {
 		return m, err
 	}
-	// With shorter intervals, the scenario waits less for the rules. The windows of the rules stay the same.
+	// With shorter intervals, Prometheus evaluates the rules sooner, so the scenario takes less time. The windows of
+	// the rules stay the same.
 	m.rules = bytes.ReplaceAll(rules, []byte("interval: 1m"), []byte("interval: 5s"))
 	if m.client, err = b.Node.StartMonitoring(ctx, node.Monitoring{Interval: reportScrape, Rules: m.rules,
 		Extra: slowNode}); err != nil {

@@ -122,8 +122,9 @@ func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string,
 	return nil
 }
 
-// requireRevisions requires that the latest revision has number 2, that the earlier revision has number 1, and that the
-// sizes of their images differ by the given number of bytes. All pods of a revision must have pulled the image.
+// requireRevisions requires that the latest revision has number 2, and that the earlier revision has number 1. The
+// image of the latest revision must be larger by the given number of bytes. All pods of a revision must have pulled the
+// image.
 func (v *Verdict) requireRevisions(report workloadReport, larger int64) {
 	const tolerance = 64 << 10
 	revisions := report.Summary.Revisions

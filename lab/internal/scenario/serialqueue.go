@@ -111,7 +111,7 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 	}
 }
 
-// The method "pull" compares one duration of the pull of a pod's main container.
+// The method "pull" compares one duration of a pull with the truth. The pull is for the main container of a pod.
 func (v *Verdict) pull(pod queuedPod, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")

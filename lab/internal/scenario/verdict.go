@@ -77,7 +77,7 @@ func (v *Verdict) Note(format string, arguments ...any) {
 // the timeline's values against the truth.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
-// ContractOf is like Contract, but for a pod whose start-up can also end in other states.
+// ContractOf is like Contract, but the start-up is allowed to end in any of the given states.
 func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	if !slices.Contains(states, timeline.State) {
 		v.Problem("pod %s must be %s, but the agent reports %s", timeline.Name, strings.Join(states, " or "),

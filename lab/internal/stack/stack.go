@@ -26,8 +26,8 @@ type Stack struct {
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
-	// PrivateRegistry makes the lab's registry serve TLS with a certificate of its own authority, and require
-	// credentials. The kubelet gets the credentials from a credential provider plugin.
+	// PrivateRegistry makes the lab's registry require credentials, and serve TLS with a certificate from the
+	// registry's own certificate authority. The kubelet gets the credentials from a credential provider plugin.
 	PrivateRegistry bool `json:"private_registry"`
 	// ColdPause is true if the node lacks the pause image until the first pod starts.
 	ColdPause bool `json:"cold_pause"`
