@@ -24,9 +24,9 @@ const (
 	statusPatience = 2 * time.Second
 	// presentPatience is the maximum time that the kubelet needs to create a container whose image is present.
 	presentPatience = 2 * time.Second
-	// giveUpAfter is the time from the agent's first sight of a pod until the agent gives up the start-up. A longer
-	// start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the agent records the start-up
-	// as it is.
+	// giveUpAfter is the time after which the agent gives up a start-up, counted from the time when the agent first saw
+	// the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the agent
+	// records the start-up as it is.
 	giveUpAfter = time.Hour
 	// sandboxPatience is the usual maximum time from the kubelet's pickup of a pod to the creation of a sandbox. After
 	// sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet

@@ -28,7 +28,7 @@ type Scenario struct {
 	Summary string // description in one line
 	Run     Run
 	// Deployed is true if the agent runs as a DaemonSet, and false if the agent runs as a process. A scenario can kill
-	// an agent process and start the process with other flags.
+	// the agent's process and start a new process with other flags.
 	Deployed bool
 }
 

@@ -23,9 +23,9 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
-// scenario makes the predicted change for real, and starts each pod again. The true duration of the second start-up and
-// the time that the change saved must each lie in the predicted interval. The scenario corrects these two durations for
-// the load of the machine. The predicted intervals must not be too long.
+// scenario makes this change for real, and starts each pod again. The true duration of the second start-up and the time
+// that the change saved must each lie in the predicted interval. The scenario corrects these two durations for the load
+// of the machine. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {

@@ -39,7 +39,7 @@ type Stack struct {
 	// Lacks lists features of Kubernetes that the stack does not have. Scenarios skip the cases that need a missing
 	// feature.
 	Lacks []Feature `json:"lacks"`
-	// Limits lists what the programs of the stack cannot report, one sentence each.
+	// Limits lists what the programs of the stack cannot report. Each entry is one sentence.
 	Limits []string `json:"limits"`
 }
 
