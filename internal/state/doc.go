@@ -21,7 +21,7 @@
 //
 // # The file
 //
-// The file consists of sections of lines of JSON:
+// The file consists of one or more sections. Each section consists of lines of JSON:
 //
 //   - a header with the version of the format and the node
 //   - a line for each reported pod, and a line for each reported pod whose object was removed

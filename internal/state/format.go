@@ -17,7 +17,7 @@ import (
 // version is the version of the format. The package can read every older version. A file of version 1 has one section.
 const version = 2
 
-// Kinds of lines in addition to the lines of a recording.
+// The kinds of lines that do not belong to the recording in a section.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
@@ -25,7 +25,7 @@ const (
 	kindEnd      = "end"
 )
 
-// endPrefix begins every end line, and no other line.
+// endPrefix is the beginning of every end line. No other line begins with endPrefix.
 const endPrefix = `{"kind":"` + kindEnd + `",`
 
 type header struct {
@@ -52,8 +52,8 @@ type endLine struct {
 
 // Contents is the content of a state file.
 type Contents struct {
-	// Since is the time from which the previous agent had to report the start-ups of new pods. Since is zero if the
-	// agent found no usable file.
+	// The previous agent had to report the start-up of every pod that reached the node after Since. Since is zero if
+	// the agent found no usable file.
 	Since time.Time
 	// InFlight holds the times in which the runtime did not respond, followed by the observations of each pod in the
 	// order of arrival.
@@ -162,7 +162,8 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 }
 
 // The method "read" adds a section to c. If a section records a pod as reported, the pod's observations in this section
-// and in later sections are about its termination. The method adds observations of terminations to c.Terminations.
+// and in later sections concern the termination of the pod. The method adds observations of terminations to
+// c.Terminations.
 func (c *contents) read(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)

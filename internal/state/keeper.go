@@ -233,8 +233,8 @@ func (k *Keeper) Reported(uid string) {
 	k.note(kindReported, uid)
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// Drop the oldest entry. The agent does not report start-ups of pods that were created long ago
-		// (Scope.Since), so their entries are not necessary.
+		// Drop the oldest entry. This entry is not necessary if the pod reached the node before Scope.Since, because
+		// the agent does not report the start-ups of such pods.
 		k.note(kindRemoved, k.reported[0])
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++

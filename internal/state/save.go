@@ -127,8 +127,8 @@ func (k *Keeper) reportLost(lost int) {
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods of the given observations. section omits the observations of pods that were reported or removed
-// after the call of encode. If a section records that a pod was reported or removed, a reader assumes that the pod's
-// observations in the same section are later than the report or the removal.
+// after the call of encode. If the section records that a pod was reported or removed, a reader assumes that all
+// observations of this pod in the section are later.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp is the maximum time between the end of a start-up and the start of an agent. If the time is longer, the
-// agent does not report the start-up.
+// caughtUp is the maximum time between the end of a start-up and the start of an agent. If a start-up ended earlier,
+// the agent does not report the start-up.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.

@@ -48,10 +48,10 @@ type Sums struct {
 	merged     map[timeline.Phase]bool
 	registries map[string]*api.RegistryTotals
 	items      map[key]*api.ReportItem
-	counts     map[api.ReportKind]int // number of items of each kind, without the item other
+	counts     map[api.ReportKind]int // number of items of each kind, without the item named other
 	bytes      int
 	hour       bool // true if the limits of one hour apply
-	limit      int  // if hour is true: maximum value of the field bytes after a new entry
+	limit      int  // maximum of the field bytes after a new entry; used only if hour is true
 }
 
 // NewSums returns empty sums. The number of items has no limit.
@@ -194,7 +194,7 @@ func (s *Sums) registry(name string) *api.RegistryTotals {
 	return r
 }
 
-// add adds the sums of one item to the item with the same names, or to the item other if a limit is reached.
+// add adds the sums of one item to the item with the same names, or to the item named other if a limit is reached.
 func (s *Sums) add(from api.ReportItem) {
 	k := keyOf(from)
 	item := s.items[k]
@@ -237,7 +237,7 @@ func sizeOfNames(i api.ReportItem) int {
 	return len(i.Namespace) + len(i.Owner.Kind) + len(i.Owner.Name) + len(i.Image) + len(i.Registry)
 }
 
-// fold moves the sums of all items and registries to the entries other. The totals of the node stay the same.
+// fold moves the sums of all items and registries to the entries named other. The totals of the node stay the same.
 func (s *Sums) fold() {
 	if len(s.counts) == 0 && len(s.registries) <= 1 {
 		return // there are no named entries

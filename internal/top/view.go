@@ -17,7 +17,7 @@ import (
 const maxTroubles = 3
 
 // leastShown is the minimum number of rows of each table in a view. If a table has fewer than leastShown rows, a view
-// always shows all its rows.
+// always shows all rows of this table.
 const leastShown = 5
 
 // View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
@@ -47,8 +47,9 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// The room for rows excludes two blank lines, two headings, and two lines with the number of omitted rows. An
-		// empty table is replaced by one or two lines of text, without a heading and a line about omitted rows.
+		// The room for rows excludes two blank lines, two headings, and two lines with the number of omitted rows. One
+		// or two lines of text replace an empty table, the heading of the table, and the line with the number of
+		// omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]

@@ -24,10 +24,10 @@ const (
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// takeRate and takeBurst limit how many connections a client takes from other clients before the client has its
-	// guaranteed number of connections. takeRate is the number of taken connections per second, and takeBurst is the
-	// number of connections that a client can take at the same time. takeRate and takeBurst give a scraper enough time
-	// to send its request, even if many clients keep reconnecting.
+	// A client that has fewer connections than its guaranteed number can take connections from other clients. takeRate
+	// and takeBurst limit how many connections a client outside the node can take. takeRate is the number of taken
+	// connections per second, and takeBurst is the number of connections that a client can take at the same time.
+	// takeRate and takeBurst give a scraper enough time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
 	// node. Four connections are enough: two for each of the kubelet's two probes.
@@ -111,8 +111,8 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
-// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
-// connection can yield only if the connection's client has at least two more connections than c's client.
+// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, only the
+// connections of clients that have at least two more connections than c's client can yield.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

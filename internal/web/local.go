@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// onlyLocal protects paths with more sensitive data, such as the observations of every pod on the node. Only
-// connections within the agent's own network namespace can read the protected paths. kubectl port-forward creates a
-// connection within the agent's network namespace.
+// onlyLocal protects paths with sensitive data, such as the observations of every pod on the node. Only connections
+// within the agent's own network namespace can read the protected paths. kubectl port-forward creates a connection
+// within the agent's network namespace.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reason := ""

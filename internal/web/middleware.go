@@ -25,7 +25,7 @@ func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// readOnly passes on only requests that read (GET and HEAD). readOnly also sets the common headers of every
+// readOnly passes on only requests with the methods GET and HEAD. readOnly also sets the common headers of every
 // response.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

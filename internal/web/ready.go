@@ -14,9 +14,9 @@ import (
 // restart of the agent cannot repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readiness serves /readyz. The status is 200 while every required part is up, and 503 at all other times. If an
-// optional part is down, the agent still works, but is less precise or writes no records. As in Kubernetes, the
-// response lists all parts if the check fails, or if the request has the parameter "verbose".
+// readiness serves /readyz. The status of the response is 200 while every required part is up, and 503 at all other
+// times. If an optional part is down, the agent still works, but is less precise or writes no records. As in
+// Kubernetes, the response lists all parts if the check fails, or if the request has the parameter "verbose".
 type readiness struct {
 	statuses func() []health.Status
 	required []string

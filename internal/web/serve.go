@@ -66,8 +66,8 @@ func (l *beforeFirst) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// sampled returns a logger that passes on each message at most once per minute. If the file is no longer readable,
-// the toolkit logs an error for each request.
+// sampled returns a logger that passes on each message at most once per minute. If the web configuration file is no
+// longer readable, the toolkit logs an error for each request.
 func sampled(logger *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(logger.Core(), time.Minute, 1, 0)))
 }

@@ -134,8 +134,8 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 
 // choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
 // frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
-// pods never change. If only other properties such as the labels do not match, the pod might have matched earlier, so
-// the frame tells the viewer to remove the pod.
+// pods never change. If only other properties such as the labels do not match, the pod might have matched earlier. The
+// frame then tells the viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

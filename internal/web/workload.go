@@ -18,7 +18,7 @@ import (
 // needs 14 KB of memory. So the records of four concurrent requests need at most about 22 MB.
 const (
 	maxSummarized = 200   // start-ups
-	maxEntries    = 16000 // phases, milestones and pulls of all these start-ups
+	maxEntries    = 16000 // phases, milestones and pulls of all summarized start-ups
 )
 
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and

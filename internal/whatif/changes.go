@@ -53,8 +53,9 @@ func (s *startUp) save(c *change, names []timeline.Phase, concerns func(containe
 
 func all(string) bool { return true }
 
-// imageChanges returns three changes: one for the images that the node did not have, one for the images on the node
-// that the kubelet checked with the registry, and one for the sandbox image.
+// imageChanges returns three changes. The first change concerns the images that the node did not have. The second
+// change concerns the images on the node that the kubelet checked with the registry. The third change concerns the
+// sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf := map[string]string{}
@@ -208,8 +209,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// After the loop, "hidden" is how much of the time between the two starts can belong to the phases of other
-		// containers.
+		// After the loop, "hidden" is the part of the time between the two starts that can belong to the phases of
+		// other containers.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {

@@ -183,8 +183,8 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	return sum.plus(moved), ok
 }
 
-// precedes reports whether it is certain, and whether it is possible, that the kubelet finished a phase before it
-// started a container. If the container ran several times, a phase between the first and the latest run counts as
+// precedes reports whether the kubelet certainly finished a phase before the start of a container, and whether the
+// kubelet possibly did so. If the container ran several times, a phase between the first and the latest run counts as
 // certain only if the phase belongs to this container.
 func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
 	if target == nil {
@@ -214,7 +214,7 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier the kubelet can reach a container by chance. The kubelet lists containers
+// moved returns how much earlier, by chance, the kubelet can reach a container. The kubelet lists containers
 // periodically, so the delay until the kubelet detects the end or the start of an earlier container varies. A negative
 // value means that the kubelet reaches the container later. For a sidecar with a startup probe, the method also adds
 // the period of the probe. The result is false if the period of a sidecar's startup probe is unknown. If target is nil,

@@ -98,8 +98,8 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 }
 
 // partsOf returns the phases that contribute to the difference according to a rank test. If no phase contributes,
-// partsOf returns the phases whose means differ most as the result "unproven". Unattributed time is never a part. The
-// candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
+// partsOf returns the phases whose means differ most as the result "unproven". partsOf never returns unattributed time.
+// The candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
 // test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)

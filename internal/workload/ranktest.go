@@ -36,9 +36,9 @@ func leastP(a, b int) float64 {
 
 // leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends of the
 // intervals that make the difference smallest: the upper ends for the group "lower", and the lower ends for the group
-// "upper". The true durations behind equal values can differ slightly. So p is the larger one of two values: with the
-// mean rank for equal values, and with the least favorable order of equal values. If group upper does not have the
-// higher ranks, p is 1.
+// "upper". The true durations behind equal values can differ slightly. So p is the larger of two values: the p with the
+// mean rank for equal values, and the p with the least favorable order of equal values. If group upper does not have
+// the higher ranks, p is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))

@@ -10,8 +10,8 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the start-ups of two groups whose revisions occur in both groups. Otherwise, a slow revision
-// that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
+// From each of two groups, sameRevisions returns the start-ups whose revision occurs in both groups. Otherwise, a slow
+// revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
 // sameRevisions keeps the same number of start-ups of each revision in both groups: the latest ones. Otherwise, a node
 // with more start-ups of a slow revision would look slow. Both groups must begin with the latest start-up.
 func sameRevisions(first, second []*sample) (a, b []*sample) {

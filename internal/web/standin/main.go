@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. When the server is ready, run writes its address as one line.
+// run serves until ctx ends. When the server is ready, run writes the server's address as one line.
 func run(ctx context.Context, o options, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(o) {
@@ -99,7 +99,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return parts.Wait()
 }
 
-// The function "every" calls the function "does" at each interval until ctx is done.
+// The function "every" calls the function "does" once per interval until ctx is done.
 func every(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
