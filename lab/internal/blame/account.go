@@ -9,7 +9,7 @@ import (
 type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
-	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log has no such line
+	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log does not contain this time
 	Until     time.Time // end of the time that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts

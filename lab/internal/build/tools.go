@@ -63,7 +63,7 @@ func runtimeGroups(c stack.Containerd) []group {
 func kubernetesGroups(dir string) []group {
 	const (
 		kubernetes = "k8s.io/kubernetes/cmd/"
-		withEtcd   = "kubernetes" // the directory whose go.mod file also selects etcd
+		withEtcd   = "kubernetes" // the directory whose go.mod file also pins the version of etcd
 	)
 	etcd := []program{{"etcd", "go.etcd.io/etcd/server/v3"}}
 	programs := []program{

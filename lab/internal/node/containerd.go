@@ -40,8 +40,8 @@ func (n Node) containerd() component {
 // OtherRegistry is a second name for the lab's registry. An image with this name seems to come from another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes three kinds of configurations: of containerd, of the lab's registry under both names,
-// and of the network. Sandboxes use the given pause image.
+// writeContainerdConfig writes the configuration of containerd, the configuration of the lab's registry for both names
+// of the registry, and the network's configuration. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	guard := n.RegistryGuard()
 	server := guard.URL(layout.Address(layout.RegistryPort))
@@ -134,8 +134,8 @@ func (n Node) containerdConfig(pauseImage string) string {
 }
 
 // The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is usually "overlayfs". If the
-// state directory is on an overlay, for example in a container without a volume, the snapshotter is "native", because
-// the kernel does not support an overlay on an overlay.
+// state directory is on an overlay, for example in a container without a volume, the snapshotter is "native". The
+// kernel does not support an overlay on an overlay.
 func (n Node) snapshotter() string {
 	if n.Stack.Containerd.Stargz {
 		return "stargz"

@@ -193,8 +193,8 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 // Manifests returns the path of the manifests directory, which is beside the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests, and waits
-// until the DaemonSet's pod is up to date and ready. RestoreAgent or the next Up removes the components.
+// DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests.
+// DeployAgent waits until the DaemonSet's new pod is ready. RestoreAgent or the next Up removes the components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }

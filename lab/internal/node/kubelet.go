@@ -78,7 +78,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
 		// The kubelet must ask the API server whether a request is allowed. In the mode AlwaysAllow, the agent would
-		// have full access to the kubelet, because the kubelet trusts the authority that signed the agent's
+		// have full access to the kubelet, because the kubelet trusts the certificate authority that signed the agent's
 		// certificate.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),

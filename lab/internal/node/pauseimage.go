@@ -46,9 +46,9 @@ func (n Node) pushPauseImage(ctx context.Context) error {
 	return image.Push(ctx, n.RegistryGuard(), n.pauseImage(""), pause)
 }
 
-// ForgetPauseImage removes the pause image from the node, so that the next pod needs a pull of the pause image. On a
-// stack whose node has the pause image from the start, ForgetPauseImage does nothing. containerd keeps the unpacked
-// layers of running sandboxes.
+// ForgetPauseImage removes the pause image from the node, so that the runtime must pull the pause image for the next
+// pod. On a stack whose node has the pause image from the start, ForgetPauseImage does nothing. containerd keeps the
+// unpacked layers of running sandboxes.
 func (n Node) ForgetPauseImage(ctx context.Context) error {
 	if !n.Stack.ColdPause {
 		return nil

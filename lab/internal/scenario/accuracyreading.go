@@ -152,8 +152,8 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
 // isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The group phase
-// must be at least as long as the phase. On a stack that discards layers after unpacking, an agent that reports only
-// the group phase is right.
+// must be at least as long as the merged phase. On a stack that discards layers after unpacking, an agent that reports
+// only the group phase is right.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }

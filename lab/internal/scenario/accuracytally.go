@@ -24,8 +24,8 @@ type tally struct {
 }
 
 // The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
-// second long, and the duration between two milestones has an error bound of at most two seconds. An interval or an
-// error bound can exceed these limits only by a clock skew that the agent has proven.
+// second long. The duration between two milestones has an error bound of at most two seconds. An interval or an error
+// bound can exceed these limits only by a clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -113,10 +113,10 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
-// the duration of a call, or the time from a cause of the milestone to a consequence of the milestone. The true
-// interval is usually some milliseconds long. If the agent's interval does not overlap the true interval, the agent is
-// wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
+// meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
+// The true interval is the duration of a call, or the time from a cause of the milestone to a consequence of the
+// milestone. The true interval is usually some milliseconds long. If the agent's interval does not overlap the true
+// interval, the agent is wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))

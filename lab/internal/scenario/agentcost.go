@@ -149,7 +149,7 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 	return nil
 }
 
-// perStart is the cost of a program per start.
+// perStart is the cost of a program for each pod that starts.
 type perStart struct {
 	cpu    []time.Duration // average of each block
 	sleeps int64           // in all blocks

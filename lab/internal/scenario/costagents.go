@@ -15,7 +15,7 @@ import (
 // watch without an agent.
 type agentsUsage struct {
 	cpu       time.Duration
-	memory    int64         // largest resident memory of an agent at the end, in bytes
+	memory    int64         // largest resident memory of an agent at the end of the run, in bytes
 	requests  float64       // number of requests to the API server
 	podBytes  float64       // number of bytes that pod watches received
 	bareWatch float64       // bytes received by the bare watch

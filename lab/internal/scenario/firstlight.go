@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// limit is the largest difference from the truth that the scenario accepts from the agent. The limit allows for work
-// that belongs to a phase but is not injected, for example creating a network namespace, unpacking a layer, or starting
-// a process.
+// limit is the largest difference that the scenario accepts between the agent's durations and the truth. The limit
+// allows for work that belongs to a phase but is not injected, for example creating a network namespace, unpacking a
+// layer, or starting a process.
 const limit = 250 * time.Millisecond
 
 // Size and download rate of the images that the node must pull. Each pull takes five seconds.

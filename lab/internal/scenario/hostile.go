@@ -24,7 +24,7 @@ const (
 )
 
 // judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, the agent
-// must respond to probes, and its memory must grow only a little.
+// must respond to probes, and the agent's memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.memory(ctx, token)

@@ -28,9 +28,9 @@ type startUp struct {
 // Durations are allowed to differ by the sum of three values: the largest difference between the counterparts, the
 // agent's error bounds, and the tenant's real load.
 //
-// If a phase is long only during the attack, such as the phase "sandbox" on a busy machine, judgeCounterparts compares
-// the phase only with the independent logs. For the kubelet's wait before a retry, judgeCounterparts also uses only the
-// independent logs.
+// A phase can be long only during the attack, for example the phase "sandbox" on a busy machine. judgeCounterparts
+// compares such a phase only with the independent logs. judgeCounterparts treats the kubelet's wait before a retry in
+// the same way.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {

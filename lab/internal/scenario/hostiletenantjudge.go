@@ -23,8 +23,8 @@ const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples for each scrape
-	// The scenario compares a phase of a pod with the pod's counterparts in the blocks without the attack only if the
-	// phase takes at least comparedFrom in each counterpart. Shorter durations depend on the load of the machine.
+	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. A phase must
+	// take at least comparedFrom in each counterpart of the pod. Shorter durations depend on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is the difference that the comparison with the counterparts allows, because the tenant's pods and
 	// requests cause real load. The comparison with the independent logs does not allow a difference because of load.

@@ -41,7 +41,7 @@ type lazyCase struct {
 // The scenario "lazy-pull" pulls four images on a node with the snapshotter stargz: one with a large layer that the
 // snapshotter mounts, one without such a layer, and two with layers of both kinds. A pull of a mounted layer is short,
 // and almost nothing of the layer arrives during the pull. So the agent must not compare the size of the layer with the
-// duration of the pull, and must not report that the disk was unpacking.
+// duration of the pull, and must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +

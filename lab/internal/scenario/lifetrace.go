@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// lifeTrace starts a pod whose container crashes repeatedly. The trace of the pod's start-up that reaches the
-// collector's receiver must contain the container's runs and the kubelet's Events. Then the scenario kills the agent
-// and starts a new agent. The new agent must not send anything twice. At the end, the scenario deletes the pod.
+// lifeTrace starts a pod whose container crashes repeatedly. The trace that the collector's receiver gets about the
+// start-up must contain the container's runs and the kubelet's Events. Then the scenario kills the agent and starts a
+// new agent. The new agent must not send anything twice. At the end, the scenario deletes the pod.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {

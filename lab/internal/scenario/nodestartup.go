@@ -37,8 +37,8 @@ const (
 	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
-	// planeWidth is the largest accepted interval of an instant that has a timestamp in whole seconds, and of the
-	// removal of a taint. The agent lists the node object once per second.
+	// planeWidth is the largest accepted interval for two kinds of instants: the removal of a taint, and an instant
+	// that has a timestamp in whole seconds. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
 	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
 	// have timestamps in whole seconds.

@@ -63,8 +63,8 @@ func (n *nodeBoot) truths() map[string]startUpTruth {
 	}
 }
 
-// judgeErrors requires that the stated intervals contain the truth, and that they are short. The kubelet's process must
-// have started before the reported start of the kubelet, and the registration must be later.
+// judgeErrors requires that the stated intervals are short and contain the truth. The reported start of the kubelet
+// must lie between the start of the kubelet's process and the registration of the node.
 func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	truths := n.truths()
 	for _, m := range report.Milestones {

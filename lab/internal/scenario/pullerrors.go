@@ -102,8 +102,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 	return s.largestError(a, near)
 }
 
-// slowResponse returns the time from the first record of the image until the runtime's response, or zero for a usual
-// time. A slow disk delays the runtime's further records. The agent sees only the first record and the next step.
+// slowResponse returns the time from the first record of the image until the runtime's response, or zero if this time
+// is not unusually long. A slow disk delays the runtime's further records. The agent sees only the first record and the
+// next step.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -111,8 +112,9 @@ func slowResponse(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// lateResponse returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
-// shows whether the runtime responded late or the kubelet received the response late.
+// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull. A usual
+// delay of the Event does not count. No evidence shows whether the runtime responded late or the kubelet received the
+// response late.
 func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late + slowResponse(a)

@@ -139,8 +139,8 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
-// the dashboard needs the metrics of the node's start-up. The agent finds the current time as the boot time of the
-// machine, so the first pod of the scenario ends the node's start-up.
+// the dashboard needs the metrics of the node's start-up. For the agent, the machine boots at the time of this call, so
+// the first pod of the scenario ends the node's start-up.
 func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
