@@ -51,7 +51,7 @@ type Keeper struct {
 	changes  []changeLine         // pods that were reported or removed since the last save
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
-	silences timeline.SilenceLog  // times without responses from the runtime, which explain delays of starting pods
+	silences timeline.SilenceLog  // times without responses from the runtime; they explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time

@@ -43,7 +43,7 @@ func keyOf(i api.ReportItem) key {
 
 // Sums contains the sums of some start-ups of one node. A Sums is not safe for concurrent use.
 type Sums struct {
-	totals     api.TotalsRecord // without phases, merged phases and registries
+	totals     api.TotalsRecord // totals of the node, without phases, merged phases and registries
 	phases     map[timeline.Phase]api.PhaseTotals
 	merged     map[timeline.Phase]bool
 	registries map[string]*api.RegistryTotals

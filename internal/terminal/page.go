@@ -32,9 +32,9 @@ const (
 	Dim  Style = "2"
 )
 
-// Colors from the 256-color palette of terminals. The colors are similar to the palette of Okabe and Ito, which
-// color-blind people can distinguish. The colors are readable on black and on white. All information is also available
-// without color.
+// Colors from the 256-color palette of terminals. The colors are similar to the palette of Okabe and Ito, so
+// color-blind people can distinguish the colors. The colors are readable on black and on white. All information is also
+// available without color.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

@@ -43,7 +43,7 @@ type Board struct {
 type agent struct {
 	node    string
 	rows    map[string]row    // rows by the ID of the start-up
-	pulls   map[puller]string // progress of the pulls
+	pulls   map[puller]string // progress of each pull, by the waiting container
 	trouble string            // reason why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
 	crowded bool // true if the board dropped some of the agent's start-ups in progress

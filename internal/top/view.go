@@ -226,7 +226,7 @@ func (b *Board) none(page terminal.Page, text ...string) []string {
 	return text
 }
 
-// heading adds the titles of a table, including the titles of -o wide.
+// heading adds the titles of a table's columns, including the columns of -o wide.
 func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	if b.layout.Wide {
 		layout.Columns = append(layout.Columns, terminal.Column{Right: true},

@@ -7,7 +7,7 @@ import (
 
 // Limits on texts, in bytes. If a text exceeds Kubernetes' own limit, the text is invalid.
 const (
-	MaxName    = 253  // name of an object, which is a DNS subdomain
+	MaxName    = 253  // name of an object; the name is a DNS subdomain
 	MaxUID     = 128  // UID of an object: 36 bytes from the API server, 32 bytes for a static pod
 	maxReason  = 128  // reason of an Event or a status
 	MaxMessage = 1024 // message of an Event or a status

@@ -73,8 +73,8 @@ func forwarded(r *http.Request) bool {
 	return false
 }
 
-// localHost reports whether a host is localhost or a loopback address. localHost rejects the host names of other
-// sites, which a browser sends after DNS rebinding.
+// localHost reports whether a host is localhost or a loopback address. After DNS rebinding, a browser sends the host
+// name of another site. localHost rejects such host names.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -64,8 +64,8 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	return max(p, untied)
 }
 
-// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the number of ranks of group a, which
-// come first.
+// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the number of ranks of group a. The
+// ranks of group a come first.
 func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	small, sign := a, -1
 	if b := len(ranks) - a; b < a {

@@ -34,7 +34,7 @@ type sample struct {
 	// The field "possible" contains, for each phase, the time that can belong to this phase although the record assigns
 	// the time to other work.
 	possible map[timeline.Phase]time.Duration
-	anywhere time.Duration // unattributed time without candidates, which can belong to any phase
+	anywhere time.Duration // unattributed time without candidates; this time can belong to any phase
 	image    imageState
 }
 

@@ -73,8 +73,8 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 	}
 }
 
-// splitReference splits an image reference into the repository, which includes the registry, and the tag. If the
-// reference has no tag, splitReference returns the digest instead. If the reference is invalid, both results are empty.
+// splitReference splits an image reference into the repository (including the registry) and the tag. If the reference
+// has no tag, splitReference returns the digest instead. If the reference is invalid, both results are empty.
 func splitReference(ref string) (repository, tag string) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

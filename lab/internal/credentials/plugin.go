@@ -24,7 +24,7 @@ const APIVersion = "credentialprovider.kubelet.k8s.io/v1"
 type request struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Image      string `json:"image"` // without its tag and its digest
+	Image      string `json:"image"` // image reference without the tag and the digest
 }
 
 type response struct {

@@ -64,8 +64,8 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// connection reads a kubeconfig of the lab, which has one cluster and one user. The function does not use the package
-// clientcmd, because clientcmd needs a different version of pflag than the node's programs.
+// connection reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. The function does
+// not use the package clientcmd, because clientcmd needs a different version of pflag than the node's programs.
 func connection(path string) (*rest.Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

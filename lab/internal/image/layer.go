@@ -66,7 +66,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	if err := compressed.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	// LayerFromOpener also computes the digest of the uncompressed content, which the image's configuration requires.
+	// The image's configuration requires the digest of the uncompressed content. LayerFromOpener also computes this
+	// digest.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)

@@ -162,7 +162,7 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 // Server returns the URL of the server. Proxies use the methods Server and Transport.
 func (c *Client) Server() string { return c.base }
 
-// Transport returns the transport of the client, which adds the client's credentials to requests.
+// Transport returns the client's transport. The transport adds the client's credentials to requests.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // Close closes idle connections.

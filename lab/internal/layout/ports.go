@@ -21,7 +21,7 @@ const (
 	ControlPort    = 25001
 	MirrorPort     = 25002 // second registry, which one scenario runs in its own process
 	MirrorControl  = 25003
-	NodeMirrorPort = 25004 // second address of the lab's registry, which is the node's mirror on some stacks
+	NodeMirrorPort = 25004 // second address of the lab's registry; on some stacks, the address of the node's mirror
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
 	ControllerPort = 26257

@@ -41,8 +41,8 @@ func (n Node) KeepAgentLogs() error {
 	return nil
 }
 
-// keepLog creates a second hard link for a log. The link's name is the inode number of the log, which is unique while
-// the link exists.
+// keepLog creates a second hard link for a log. The link's name is the log's inode number, which is unique while the
+// link exists.
 func (n Node) keepLog(path string) error {
 	if !containerLog.MatchString(filepath.Base(path)) {
 		return nil
@@ -81,7 +81,7 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the kept log with the latest change, which is the log of the newest agent. Without kept logs,
+// latestKeptLog returns the log of the newest agent, which is the kept log with the latest change. Without kept logs,
 // latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid

@@ -49,7 +49,7 @@ func (s Spec) Fingerprint() (string, error) {
 // Starter starts and records the processes of one lab.
 type Starter struct {
 	Table Table
-	Run   string // run directory of the lab, which is part of the mark of each process
+	Run   string // run directory of the lab; the mark of each process contains this directory
 	Logs  string
 }
 

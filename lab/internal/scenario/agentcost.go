@@ -151,8 +151,8 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 
 // perStart is the cost of a program for each pod that starts.
 type perStart struct {
-	cpu    []time.Duration // average of each block
-	sleeps int64           // in all blocks
+	cpu    []time.Duration // average CPU time per start, for each block
+	sleeps int64           // total of all blocks
 	starts int64
 }
 

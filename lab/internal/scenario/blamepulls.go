@@ -24,7 +24,7 @@ const (
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
-	go func() { // runs until ctx ends
+	go func() { // this goroutine runs until ctx ends
 		_ = registry.Serve(ctx, e.bench.Node.In("mirror"), e.bench.Node.RegistryGuard(), control, images)
 	}()
 	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)

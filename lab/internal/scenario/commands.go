@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// responseAtMost is the maximum time of the commands "report" and "explain".
+// responseAtMost is the maximum response time of the commands "report" and "explain".
 const responseAtMost = 2 * time.Second
 
 // runAgent runs a command of the agent's program, and returns its output.

@@ -31,7 +31,7 @@ type helmCall struct {
 type helmReleases struct {
 	first map[string]map[string]any // values of the release that the first documented installation creates
 	now   map[string]map[string]any // values of each release after the latest command
-	file  string                    // the document of the latest command
+	file  string                    // the document that contains the latest command
 }
 
 // The method "apply" returns the values that a release has after a call of helm. At the start of each document, only

@@ -57,7 +57,7 @@ type accounts struct {
 	pullsAt time.Time
 	runtime bench.RuntimeLog
 	network bench.Span                      // period in which the network plugin ran for the pod
-	stated  map[string]map[string]time.Time // times from each container's log
+	stated  map[string]map[string]time.Time // time of each step in each container's log
 	seen    bench.Arrival
 	calls   calls
 

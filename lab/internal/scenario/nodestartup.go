@@ -31,7 +31,7 @@ const (
 	beforeNetwork = 22 * time.Second
 	beforeTaint   = 6 * time.Second // from the ready node until the taint is removed
 	startUpReady  = 2 * time.Second // from the start of the workload's container until it is ready
-	startUpLayer  = 16 << 20        // bytes of the DaemonSet's image
+	startUpLayer  = 16 << 20        // size of the DaemonSet's image, in bytes
 	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 
 	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps

@@ -143,7 +143,7 @@ func (p *pageRun) judgeDownloads() error {
 			p.verdict.Problem("pod %s: the text about the download is %q, want a share in percent", d.Pod, d.Text)
 			continue
 		}
-		percent, _ := strconv.ParseFloat(share[1], 64) // 0 for "<1 %"
+		percent, _ := strconv.ParseFloat(share[1], 64) // 0 for the text "<1 %"
 		if percent > d.Most+0.5 {
 			p.verdict.Problem("pod %s: the page shows %q, but the API has reported at most %.1f %%", d.Pod, d.Text,
 				d.Most)

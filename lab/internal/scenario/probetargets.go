@@ -98,7 +98,7 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 		}
 		server := &http.Server{Handler: handle, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, server)
-		go func() { _ = server.Serve(listener) }() // runs until stop is called
+		go func() { _ = server.Serve(listener) }() // this goroutine runs until a call of stop
 		return listener.Addr().String(), nil
 	}
 	t := &probeTargets{stop: stop}

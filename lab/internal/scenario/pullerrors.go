@@ -103,7 +103,7 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 }
 
 // slowResponse returns the time from the first record of the image until the runtime's response, or zero if this time
-// is not unusually long. A slow disk delays the runtime's further records. The agent sees only the first record and the
+// is as short as usual. A slow disk delays the runtime's further records. The agent sees only the first record and the
 // next step.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
