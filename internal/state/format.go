@@ -52,8 +52,8 @@ type endLine struct {
 
 // Contents is the content of a state file.
 type Contents struct {
-	// The previous agent had to report the start-up of every pod that reached the node after Since. Since is zero if
-	// the agent found no usable file.
+	// Since is a time on the agent's clock. The previous agent had to report the start-up of every pod that reached the
+	// node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
 	// InFlight holds the times in which the runtime did not respond, followed by the observations of each pod in the
 	// order of arrival.

@@ -17,7 +17,7 @@ const (
 )
 
 // parseQuery parses the filters of a request. parseQuery rejects invalid parameters. parseQuery also rejects a
-// parameter that neither "filters" nor "others" contains. If the agent ignored a misspelled filter, the request would
+// parameter that is neither in "filters" nor in "others". If the agent ignored a misspelled filter, the request would
 // return everything.
 func (a readAPI) parseQuery(
 	w http.ResponseWriter, r *http.Request, filters []string, others ...string,

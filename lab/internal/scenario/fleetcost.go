@@ -169,7 +169,7 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 // element is nil, the watch does not count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
-	opening.SetLimit(64) // with more connections, the TLS handshakes would only wait for the two cores
+	opening.SetLimit(64) // more connections would make the TLS handshakes wait for the two cores
 	for i, count := range into[first:] {
 		received := io.Discard
 		if count != nil {
@@ -288,7 +288,7 @@ func (f *fleet) clear(ctx context.Context) error {
 }
 
 // The method "received" returns two sums of received bytes. The first sum is for the pod watches of all real agents.
-// The second sum is for bare watches, but only of nodes on which a block starts pods.
+// The second sum is for the bare watches of the nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

@@ -127,7 +127,7 @@ func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
-	runs, ended                  int // index, from 0, of the latest run, and of the latest run that ended
+	runs, ended                  int // numbers of the latest run and of the latest run that ended, counted from 0
 }
 
 func lifeOf(t agent.Timeline, container string) (l life) {
