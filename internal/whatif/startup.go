@@ -13,7 +13,7 @@ import (
 type startUp struct {
 	record     *api.Record
 	phases     []api.PhaseRecord
-	containers []container // in the order in which the kubelet starts the containers; without image volumes
+	containers []container // all containers, in the order in which the kubelet starts the containers; no image volumes
 	total      time.Duration
 	totalError time.Duration
 	ready      interval // when all containers were ready

@@ -76,7 +76,7 @@ func count(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
 	return nil, false
 }
 
-// durationsOf returns the durations of samples. The list must not be empty.
+// durationsOf returns the durations of samples. The list of samples must not be empty.
 func durationsOf(samples []*sample) api.WorkloadDurations {
 	var estimates, lows, highs []time.Duration
 	for _, s := range samples {

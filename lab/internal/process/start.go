@@ -19,7 +19,7 @@ type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
 	Args   []string // arguments without the name of the program
-	Env    []string // added to a minimal environment, which does not contain the caller's variables
+	Env    []string // variables that Start adds to a minimal environment without the caller's variables
 	Inputs []string // files whose content is part of the fingerprint
 	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
 	Search string   // directory that is first in PATH

@@ -33,7 +33,8 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of the exam's rows whose faults are drawn at random.
 const drawnRows = 8
 
-// onePod returns a pod with one container. readyAfter is the time from the start of the container until it is ready.
+// onePod returns a pod with one container. readyAfter is the time from the start of the container until the container
+// is ready.
 func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }

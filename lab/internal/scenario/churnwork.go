@@ -42,7 +42,7 @@ func usualChanges() map[churnKind]float64 {
 // churnLimit is the time limit of one change. The limit is high because the machine can be busy.
 const churnLimit = 3 * time.Minute
 
-// churnReadyAfter is the time from the start of a container until it is ready.
+// churnReadyAfter is the time from the start of a container until the container is ready.
 const churnReadyAfter = 1500 * time.Millisecond
 
 // churner changes the workloads of a bench, and counts its changes.

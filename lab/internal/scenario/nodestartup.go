@@ -24,13 +24,13 @@ const (
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
 
-	beforeRuntime = 3 * time.Second // from the boot until containerd starts
-	beforeKubelet = 4 * time.Second // from the start of containerd until the kubelet starts
+	beforeRuntime = 3 * time.Second // time from the boot until containerd starts
+	beforeKubelet = 4 * time.Second // time from the start of containerd until the kubelet starts
 	// beforeNetwork is the time from the kubelet's start until the network is configured. In this time, the kubelet
 	// reports the node's status twice.
 	beforeNetwork = 22 * time.Second
-	beforeTaint   = 6 * time.Second // from the ready node until the taint is removed
-	startUpReady  = 2 * time.Second // from the start of the workload's container until it is ready
+	beforeTaint   = 6 * time.Second // time from the readiness of the node until the taint is removed
+	startUpReady  = 2 * time.Second // time from the start of the workload's container until the container is ready
 	startUpLayer  = 16 << 20        // size of the DaemonSet's image, in bytes
 	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 

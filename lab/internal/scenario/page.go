@@ -49,7 +49,7 @@ type pageRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	browser *browser.Browser
-	tab     *browser.Tab // opened before the first pod was created; never reloaded
+	tab     *browser.Tab // page that was opened before the first pod was created; never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
 	helped  string       // a pod for which the page lists changes that would help; empty if there is no such pod
