@@ -22,7 +22,7 @@ type core struct {
 }
 
 // newCore opens the recording. The recording starts with the previous agent's observations of start-ups in progress, so
-// that these start-ups are complete.
+// that no observation of these start-ups is missing.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
@@ -75,7 +75,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // only the reconciler keeps the contents, until it has used them
+	kept.left = state.Contents{} // so that the reconciler can free the memory of the contents after use
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

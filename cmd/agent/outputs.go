@@ -75,8 +75,8 @@ func (out outputs) report(r reconcile.Report) {
 	}
 }
 
-// nodeStarted passes the node's start-up to the outputs that report it: the records, if the selected format has such a
-// record, and the traces.
+// nodeStarted passes the node's start-up to the traces, and to the records if the selected format has records of the
+// node's start-up.
 func (out outputs) nodeStarted(r api.NodeStartUpRecord) {
 	if out.lines != nil && out.terminations {
 		out.lines.OfferNodeStartUp(r)

@@ -53,8 +53,8 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
 	asking := *transport // a copy, because other code can share the original
-	// The transport adds the kubeconfig's token to every request, for any target. Without CheckRedirect, a redirect
-	// from an agent could send the token to another server.
+	// The transport adds the kubeconfig's token to every request, even to a request to another server. Without
+	// CheckRedirect, a redirect from an agent could send the token to another server.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// race sends one request over the proxy, over a port-forward, or over both ways at the same time. When decide
-// returns, no goroutine of its race runs any more.
+// race sends one request over the proxy, over a port-forward, or over both at the same time. When decide returns, no
+// goroutine of its race runs any more.
 type race struct {
 	route    *route
 	request  *http.Request
@@ -21,10 +21,10 @@ type race struct {
 	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request by the preferred path: the proxy or a port-forward. If the preferred way fails, or does not
-// respond within raceAfter, decide also sends the request over the second way. decide uses the first way on which the
-// agent accepts the request. The agent can receive the request twice. A repeated request is harmless, because requests
-// have no body and change nothing.
+// decide sends the request in the preferred way: over the proxy or over a port-forward. If the request fails, or gets
+// no response within raceAfter, decide also sends the request in the other way. decide chooses the way in which the
+// agent first accepts the request. The agent can receive the request twice. A repeated request is harmless, because
+// requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -57,7 +57,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 	return run.lost()
 }
 
-// start begins an attempt over a way, unless this attempt has already begun.
+// start begins an attempt in the given way, unless this attempt has already begun.
 func (r *race) start(w way) {
 	if r.cancels[w] != nil {
 		return

@@ -22,8 +22,8 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long a request waits for a response over the first way. After raceAfter, the request also uses
-	// the second way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long decide waits for a response in the preferred way, before decide also sends the request in
+	// the other way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
@@ -45,7 +45,7 @@ type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // failure of the proxy that caused the first port-forward; empty without such a failure
+	fallback      string // why the proxy failed before the first port-forward; empty without such a failure
 }
 
 // Unreached is the error of a request that failed over the proxy and also over a port-forward.
@@ -57,8 +57,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain returns only the *Unreached if an error contains one, without the address of the request. Plain returns all
-// other errors unchanged.
+// Plain returns the *Unreached in an error, and so removes the address of the request. Plain returns an error without
+// an *Unreached unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {
@@ -119,13 +119,13 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.decide(request)
 }
 
-// attempt is the result of a request over one way.
+// attempt is the result of a request in one of the ways.
 type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent responded, and accepts requests over this way
-	final    bool           // a request over the second way would also fail
+	reached  bool           // the agent responded, and accepts requests in this way
+	final    bool           // a request in the other way would also fail
 	local    bool           // the agent accepts only loopback clients
 }
 

@@ -27,7 +27,7 @@ const (
 	// if the pod does not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the wait after a change of a timeline. All changes of one pod within changesWithin cause only
-	// one write attempt. A starting pod changes often, but completes only once.
+	// one write attempt. The timeline of a starting pod changes often, but the start-up completes only once.
 	changesWithin = 250 * time.Millisecond
 )
 

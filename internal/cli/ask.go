@@ -156,8 +156,8 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return responses, failed, nil
 }
 
-// eachAgent queries agents, and immediately passes each response to the function "take", so that the responses of all
-// agents are never in memory at the same time. eachAgent calls "take" for one response at a time, in any order.
+// eachAgent queries agents, and immediately passes each response to the function "take", so that memory does not hold
+// the responses of all agents at the same time. eachAgent calls "take" for one response at a time, in any order.
 // eachAgent returns the agents that responded, and the errors of the other agents. If no agent responds, eachAgent
 // fails.
 func eachAgent[A any](

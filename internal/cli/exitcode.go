@@ -56,7 +56,7 @@ func exitOfRefusal(refused *client.Refusal) int {
 	switch {
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return ExitForbidden
-	case refused.Status == http.StatusNotFound && refused.Reason != "": // errors of agents always have a reason
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // a refusal by an agent always has a reason
 		return ExitNotFound
 	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
 		return ExitUnreachable

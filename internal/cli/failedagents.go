@@ -27,8 +27,8 @@ func (a agentQuery) noneResponded(failed []error) error {
 
 // missing counts the agents that did not respond and the agents that the command could not query in time. The result
 // "text" contains both numbers, and the result "first" is the error of the first agent that did not respond. If the
-// time was too short, the type of "first" is *lateError, so that the command suggests a longer time and not the remedy
-// for the agent's error.
+// command could not query all agents in time, the type of "first" is *lateError, so that the command suggests a longer
+// timeout instead of the remedy for the agent's error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {

@@ -13,7 +13,7 @@ import (
 // column is a column of a list.
 type column[T any] struct {
 	title string
-	wide  bool // the column is only part of -o wide
+	wide  bool // only -o wide shows the column
 	right bool
 	// shorten makes the text of a cell fit on a narrow terminal. If the column must not be shortened, shorten is nil.
 	shorten func(text string, cells int) string

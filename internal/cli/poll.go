@@ -20,7 +20,7 @@ type poller struct {
 	running   sync.WaitGroup
 	busy      bool
 	began     time.Time
-	refused   error // error of the first agent in this round that did not respond
+	refused   error // error of the first agent that did not respond in this round
 }
 
 func newPoller() poller {

@@ -208,8 +208,8 @@ func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []s
 	return rest, ExitOK, true
 }
 
-// If the first unexpected argument is the name of another command, as in "top nodes", or a similar word, withCommand
-// adds a hint to the error.
+// withCommand adds a hint to the error if the first unexpected argument is the name of another command or a word
+// similar to this name. For example, in "top nodes", the argument "nodes" is the name of another command.
 func (c Call) withCommand(err error, rest []string, maxArguments int) error {
 	if len(rest) <= maxArguments {
 		return err

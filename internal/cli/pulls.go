@@ -66,7 +66,7 @@ func runPulls(ctx context.Context, call Call) int {
 }
 
 // pullsOf queries one agent for the pulls in the selected namespace. If the command has a label selector, pullsOf
-// removes the pulls of other pods, because agents cannot filter pulls by label.
+// removes the pulls of pods that do not match the selector, because agents cannot filter pulls by label.
 func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
 	var namespaces []string
 	if c.namespace != "" {
@@ -245,7 +245,7 @@ func (p listedPull) age() string {
 func (p listedPull) state() string { return p.texts().State }
 
 // stateAndRate returns the state with the rate of a download. With -w, the command prints a row again if the state
-// changes. A change of the rate alone does not have this effect.
+// changes, but not if only the rate changes.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

@@ -56,7 +56,7 @@ func runRegistries(ctx context.Context, call Call) int {
 }
 
 // The method "registries" queries the totals of the past hour. If a node has too few pulls from other registries for a
-// comparison, the method also queries the totals of the 24 hours before this hour. The second query excludes agents
+// comparison, the method also queries the totals of the 24 hours before the past hour. The second query excludes agents
 // that did not respond to the first query, so the command waits only once for each of these agents.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
 	found, err := a.agents(ctx, a.target.node)

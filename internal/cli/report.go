@@ -139,7 +139,7 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 
 // sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. The
 // sums are not available if the agent is too old, if the agent keeps no sums, or if the user has no permission to get
-// sums. If the sums or the records are impossible, sumsOf fails.
+// sums. If the sums or the records have impossible values, sumsOf fails.
 func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
 	sums, err := c.Report(ctx, since)
 	if err == nil {

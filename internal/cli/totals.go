@@ -35,7 +35,7 @@ func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (a
 }
 
 // addRecords passes the records of an agent's start-ups to the function "add", and returns the agent's node. If a
-// record is impossible, addRecords fails.
+// record has impossible values, addRecords fails.
 func addRecords(ctx context.Context, c client.Client, since time.Time, add func(api.Record)) (node string, err error) {
 	var check report.RecordCheck
 	for record, err := range c.Pods(ctx, client.Filter{Since: since}) {

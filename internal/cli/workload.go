@@ -83,9 +83,9 @@ func (a agentQuery) explainWorkload(
 		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 }
 
-// slowestOf returns the slowest start-up. The result can be a start-up in progress, because its duration is at least
-// its age. If there are other pods, slowestOf ignores failed and deleted pods, because these pods did not complete a
-// start-up.
+// slowestOf returns the slowest start-up. The result can be a start-up in progress, because the age of such a start-up
+// is a lower bound of its duration. If there are other pods, slowestOf ignores failed and deleted pods, because these
+// pods did not complete a start-up.
 func slowestOf(records []api.Record) api.Record {
 	ended := func(r api.Record) bool { return r.State == timeline.StateFailed || r.State == timeline.StateDeleted }
 	if started := slices.DeleteFunc(slices.Clone(records), ended); len(started) > 0 {

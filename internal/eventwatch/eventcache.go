@@ -201,8 +201,8 @@ func (c *eventCache) forgetOldest(s *share) {
 }
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks the
-// namespace with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch, like a
-// forgotten pod.
+// namespace with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch, just as
+// each forgotten pod does.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -14,7 +14,7 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed receives a signal when the list of pods of a shared watch changes, and when the own watch of a listed pod
+	// changed receives a signal when the list of pods of a shared watch changes, or when a listed pod's own watch
 	// changes. changed also receives a signal when a sample is complete or has failed. The capacity is 1, and senders
 	// drop a signal when the channel is full.
 	changed chan struct{}
@@ -48,8 +48,7 @@ func (f *follower) requests() []*request {
 	return f.pods
 }
 
-// The method "replaces" reports whether the watch "other" serves only one pod, and this pod also uses the shared watch
-// f.
+// The method "replaces" reports whether the watch "other" serves a single pod that also uses the shared watch f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }

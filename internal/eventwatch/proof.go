@@ -18,8 +18,8 @@ type proof struct {
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at the given revision. A watch of the history first delivers all
-// Events up to the given revision, or up to a later revision.
+// newProof returns the proof for a watch that begins at the given revision. A watch that begins with the history first
+// delivers all Events up to the given revision, or up to a later revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,

@@ -74,8 +74,8 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// confirm records that a watch has delivered all existing Events. If the watch is the pod's first open watch that has
-// done so, confirm reports EventsWatched.
+// confirm records that a watch has delivered all existing Events. If no other open watch of the pod has delivered all
+// existing Events, confirm reports EventsWatched.
 func (r *request) confirm(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

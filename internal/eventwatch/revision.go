@@ -46,7 +46,7 @@ const (
 var errNoRevision = errors.New("the API server's response has no resource version")
 
 // position is a point in the sequence of changes of the API server's Events. If a pod has a position, the agent has
-// observed every Event about the pod that the API server stored after the time `since`, up to the revision.
+// observed all Events about the pod that the API server stored between the time `since` and the revision.
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing

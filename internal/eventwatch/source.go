@@ -23,8 +23,8 @@ const DefaultWatches = 32
 // reports this wait.
 const unservedAfter = 5 * time.Second
 
-// maxLeft is the maximum number of pods whose position Source remembers after the request ended. Most nodes have at
-// most a few hundred pods.
+// maxLeft is the maximum number of pods whose position Source remembers after the end of their requests. Most nodes
+// have at most a few hundred pods.
 const maxLeft = 512
 
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
@@ -41,9 +41,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. A change of the
-	// result does not affect open watches, because the core does not need the timestamps of these Events. Several
-	// goroutines can call WithoutStarts.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. If the result
+	// changes, open watches stay as they are, because the core does not need the timestamps of the Events Created and
+	// Started. Several goroutines can call WithoutStarts.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// time in nanoseconds that the Event's name contains. Several goroutines can call Delay.

@@ -83,7 +83,7 @@ func (s *Source) reshare(f *follower) {
 
 // The method "blocked" reports whether a single-pod watch must wait because its namespace already has the maximum
 // number of such watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the
-// namespace has ended or has released its slot (yields). The caller must hold the lock.
+// namespace has ended or has released its slot: see the method "yields". The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {
 		return false
@@ -108,9 +108,9 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 }
 
 // The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
-// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now (blocked). For a
-// waiting pod that already had a watch, no other watch releases its slot early. If all pods of the namespace took
-// turns, the API server would decode each Event once for each pod. The caller must hold the lock.
+// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see the method
+// "blocked". For a waiting pod that already had a watch, no other watch releases its slot early. If all pods of the
+// namespace took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

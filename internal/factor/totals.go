@@ -39,7 +39,7 @@ type registryTotals struct {
 	durations durations
 }
 
-// NewTotals returns the totals of a node without start-ups.
+// NewTotals returns empty totals for the start-ups of a node.
 func NewTotals(node string, window TimeWindow) *Totals {
 	return &Totals{
 		window: window, sums: api.TotalsRecord{Node: node}, phases: map[timeline.Phase]api.PhaseTotals{},
@@ -97,9 +97,9 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the bytes, the duration and the unpacking time of a pull. The same values of this pull count in
-// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total,
-// podlapse_image_unpack_duration_seconds and the metrics of sized pulls.
+// addContent adds the bytes, the duration and the unpacking time of a pull. The same values are part of the metrics
+// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
+// podlapse_image_unpack_duration_seconds, and of the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {
 	r := t.registry(pull.Registry)
 	if pull.Unpack != nil {

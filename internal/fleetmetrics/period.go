@@ -58,9 +58,10 @@ func (p period) hoursWith(metric string) string {
 
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after
 // the agent has started. A series that begins within the period counts from zero if the agent was scraped at the start
-// of the period, or if the agent started later. rules.yaml explains the four cases. If the agent restarted in the
-// period, the value of such a series lacks the time before the restart. So the function increase of PromQL, which
-// ignores the first value of a series, can give a larger number, and the expression uses the larger number.
+// of the period, or started within the period. rules.yaml explains the four cases. If the agent restarted in the
+// period, the latest value of the counter lacks the increase before the restart. PromQL's function increase includes
+// the increase before the restart, but ignores the first value of the series. So the expression uses the larger of
+// these two numbers.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

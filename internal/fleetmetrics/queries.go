@@ -63,8 +63,8 @@ func (p period) sums() []query {
 	return append(all, p.workloads()...)
 }
 
-// lostSeconds returns an expression for the lost seconds of each node or workload, by cause: the observed seconds,
-// minus the seconds that the same number of other start-ups in the cluster needs on average.
+// lostSeconds returns an expression for the lost seconds of each node or workload, by cause. The lost seconds are the
+// observed seconds, minus the seconds that the same number of other start-ups in the cluster needs on average.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
 	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+

@@ -14,8 +14,9 @@ import (
 // maxQueries is the maximum number of queries that run at the same time. Each query uses memory of the server.
 const maxQueries = 4
 
-// Read returns the sums of the fleet for a time that has the given length and ends at the argument "until". Read rounds
-// the length up to whole hours. Read blocks until all queries are done, and stops after the first error.
+// Read returns the sums of the fleet for the period that has the given length and ends at the time in the argument
+// "until". Read rounds the length up to whole hours. Read blocks until all queries are done, and stops after the first
+// error.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	period := newPeriod(until, length)
 	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}

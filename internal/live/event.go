@@ -21,9 +21,9 @@ const (
 // share it.
 type Event struct {
 	Kind   string
-	Key    filter.Key    // only set for KindPod and KindGone
-	Detail filter.Detail // only set for KindPod and KindGone
-	Pod    api.PodKey    // only set for KindPod and KindGone
+	Key    filter.Key    // set only for KindPod and KindGone
+	Detail filter.Detail // set only for KindPod and KindGone
+	Pod    api.PodKey    // set only for KindPod and KindGone
 
 	subject string // what the event is about; the log keeps only the last event of each subject
 	data    []byte // one line of JSON; nil after the method "settle" has created the frame

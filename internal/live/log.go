@@ -8,7 +8,7 @@ type log struct {
 	latest map[string]*list.Element // elements of the list "order", by subject
 	bytes  int
 	last   uint64 // number of the last event
-	floor  uint64 // number of the last dropped event; a viewer that missed this event must list again
+	floor  uint64 // number of the last dropped event; a viewer that missed this event must request all pods again
 }
 
 func newLog() log { return log{order: list.New(), latest: map[string]*list.Element{}} }

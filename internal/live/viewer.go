@@ -6,7 +6,7 @@ import "context"
 type Viewer struct {
 	hub   *Hub
 	at    uint64 // number of the last event that the viewer received
-	reset bool   // the viewer missed events, so the viewer must list all pods again
+	reset bool   // the viewer missed events, so the viewer must request all pods again
 }
 
 // Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the

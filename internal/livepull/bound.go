@@ -96,8 +96,8 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the earliest known instant at which the pull certainly ran. It ignores instants before the argument
-// "start". If no such instant is known, ranSince returns the zero time.
+// ranSince returns the earliest known instant at which the pull certainly ran. ranSince ignores instants before the
+// argument "start". If no such instant is known, ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

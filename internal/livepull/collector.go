@@ -95,7 +95,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // if several pulls can own a download, their state is unknown, and neither metric counts them
+		} // no case for pulls that compete for a download, because the state of these pulls is unknown
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

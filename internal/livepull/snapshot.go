@@ -54,8 +54,8 @@ type requestedPull struct {
 // failure, by at most againSlack. Without againSlack, a retry at the right time could look too early.
 const againSlack = 2 * time.Second
 
-// requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real request,
-// by at most requestSlack.
+// requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be later than
+// the real request, by at most requestSlack.
 const requestSlack = time.Second
 
 // Since returns a time before which none of the current pulls started. If no pull is in progress, Since returns the

@@ -44,7 +44,7 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // add-ons beyond maxAddons, and add-ons whose name an add-on of another namespace already uses
+	DroppedAddons   int // add-ons beyond maxAddons, and add-ons whose name is already in use in another namespace
 	Restarts        map[RestartKind]uint64
 	DroppedRestarts uint64 // restarts beyond maxRestartSeries, and restarts of add-ons whose name is already in use
 	Available       bool   // true if all pods of all add-ons are available

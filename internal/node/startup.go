@@ -56,7 +56,7 @@ type StartUpConfig struct {
 }
 
 // StartUp follows the start-up of the node itself, until the first workload pod is ready. After the start-up, StartUp
-// only keeps the record. StartUp is safe for concurrent use.
+// keeps only the record. StartUp is safe for concurrent use.
 type StartUp struct {
 	config   StartUpConfig
 	requests *nodeReader
@@ -232,7 +232,7 @@ func (s *StartUp) look(ctx context.Context) {
 	}
 	for _, t := range present {
 		if !t.SettledAt.IsZero() && t.SettledAt.Before(s.boot.At) {
-			continue // the start-up was over before the boot
+			continue // the pod's start-up was over before the boot
 		}
 		s.evidence.Observe(nodestart.StartUpSeen{Timeline: t})
 	}

@@ -52,7 +52,7 @@ func (w *Watch) Run(ctx context.Context) error {
 			return nil
 		}
 		// A successful list does not reset the back-off. If the back-off started again after each list, the agent would
-		// list twice per second while the API server refuses watches.
+		// send two lists per second while the API server refuses watches.
 		if received {
 			failures = 0
 		}

@@ -76,9 +76,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	return t, true
 }
 
-// clockChanged appends the only phase of a start-up during which somebody set the node's clock. No evidence shows which
-// timestamps are from before the change, so the only known fact is the total time. The error bound of the total time
-// includes the change.
+// clockChanged appends the only phase of the timeline if the node's clock was set during the start-up. No evidence
+// shows which timestamps are from before the change, so the only known fact is the total time. The error bound of the
+// total time includes the change.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval

@@ -60,8 +60,8 @@ func (h heldTaint) begin(f *fold) interval {
 }
 
 // untilSchedulable divides the time after the node was ready into the times of the start-up taints. If several taints
-// exist at the same time, the phase belongs to the taint that is removed last, because the node waits for this taint
-// all the time.
+// exist at the same time, the phase belongs to the taint that is removed last, because the node waits for the removal
+// of this taint all the time.
 func (f *fold) untilSchedulable() {
 	if !f.orBound(f.ready).is {
 		return // the time until now already belongs to other phases

@@ -74,7 +74,7 @@ type PodReady struct {
 	UID, Namespace, Name string
 	CreatedAt            time.Time
 	ReadyAt              time.Time // lastTransitionTime of the condition Ready, truncated to seconds
-	// Turned is true if the pod was not ready at some time after the boot, and the agent saw this. If Turned is false,
+	// Turned is true if the agent saw that the pod was not ready at some time after the boot. If Turned is false,
 	// ReadyAt might not be the first time at which the pod was ready after the boot.
 	Turned bool
 }

@@ -9,7 +9,7 @@ import (
 
 // WaitedFor returns one sentence about the time for which a pod waited for the start-up of its node. The result is
 // empty if the pod was created after the node had registered, or if the pod's binding is unknown. The time ends when
-// the node could run workload pods: a pod that was bound later also waited for something else.
+// the node could run workload pods, because a pod that was bound later also waited for something else.
 func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {
@@ -45,8 +45,8 @@ func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	return text
 }
 
-// MayHaveWaited reports whether a pod waited for its scheduling for at least a second, so that it may have waited for
-// its node.
+// MayHaveWaited reports whether a pod waited at least a second to be scheduled. Only such a pod may have waited for its
+// node.
 func MayHaveWaited(pod api.Record) bool {
 	var waited time.Duration
 	for _, p := range pod.Phases {

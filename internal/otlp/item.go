@@ -12,8 +12,8 @@ import (
 type item struct {
 	timeline.Timeline // the pod's start-up; the field Termination is set if the kind is "termination"
 	kind              kind
-	event             timeline.PostStartup   // later event of the pod; only set for the kind postStartup
-	node              *api.NodeStartUpRecord // only set for the kind nodeStartUp; the field Timeline is then empty
+	event             timeline.PostStartup   // later event of the pod; set only for the kind postStartup
+	node              *api.NodeStartUpRecord // set only for the kind nodeStartUp; the field Timeline is then empty
 }
 
 type kind uint8

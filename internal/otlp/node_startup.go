@@ -33,8 +33,8 @@ func nodeStartUpOf(r api.NodeStartUpRecord) []span {
 	return limitSpans(spans)
 }
 
-// nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. The messages with
-// which the kubelet reported that the node was not ready are span events.
+// nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. The span events are
+// the messages in which the kubelet reported that the node was not ready.
 func nodeRootOf(r api.NodeStartUpRecord) span {
 	attributes := append(ofNode(r),
 		attribute.String(keyKind, kindNodeStartup),

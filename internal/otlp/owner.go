@@ -61,7 +61,7 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 }
 
 // rolloutSpanOf returns the parent span of the pods of a rollout, for --rollout-traces. The span has the times of the
-// first start-up of the rollout that this agent saw. Agents on other nodes send a span with the same ID, but with other
+// first start-up that this agent saw in the rollout. Agents on other nodes send a span with the same ID, but with other
 // times.
 func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),

@@ -94,7 +94,7 @@ func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trac
 // whole trace. The result "bytes" is the approximate size of the spans in a request. If the sampler drops the trace,
 // the list of spans is empty.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
-	of := i.Timeline // empty for the start-up of the node, which has no parent and no link
+	of := i.Timeline // empty for the start-up of the node, whose trace has no parent and no link
 	own, id := i.ids()
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)

@@ -48,7 +48,7 @@ type TracesConfig struct {
 	//   - the type Traces dropped the start-up while the agent was not stopping
 	//
 	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
-	// traces. Done is only called for start-ups of pods. Done must not block. Offer and Run call Done.
+	// traces. Done is called only for start-ups of pods. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 	// Stopping returns true if the agent must stop. Stopping can return true before the context of Run is done.
 	// Stopping must be safe to call from any goroutine.

@@ -1,6 +1,6 @@
-// Package page holds the web page that shows a node's start-ups: the files in assets/, without a build step. Package
-// web serves the files of the page. The page loads all its data from the read API, with addresses relative to the
-// page's address.
+// Package page holds the web page that shows a node's start-ups. The page consists of the files in assets/ and needs no
+// build step. Package web serves the files of the page. The page loads all its data from the read API, with addresses
+// relative to the page's address.
 package page
 
 import (

@@ -26,7 +26,7 @@ type RoundTrip func(context.Context) error
 type asker func(ctx context.Context, s *stages) error
 
 // askerOf returns the function that makes the attempts of a probe. Probes of kind cri and apiserver use an existing
-// connection of the agent (RoundTrip). All other attempts open a new connection.
+// connection of the agent (RoundTrip). Each attempt of any other probe opens a new connection.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:

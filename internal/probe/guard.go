@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// If the agent knows a host only from a pod's image reference, the agent does not connect to addresses in the list
-// "refused". The list contains, for example, the addresses of clouds' metadata services, which return credentials. The
+// The agent does not connect to an address in the list "refused" if the agent knows the host only from a pod's image
+// reference. The list contains, for example, the addresses of clouds' metadata services, which return credentials. The
 // list also contains addresses that no host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity

@@ -20,9 +20,9 @@ const (
 	// pod that is deleted without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between two queries whose responses could refute a pull request of the pod. The
-	// agent repeats the query without back-off, because a forged Event can hide the image that other pods wait for.
-	// Only the runtime's response refutes a forged Event.
+	// askAboutPulls is the minimum time between two queries whose responses could refute an Event about one of the
+	// pod's pulls. The agent repeats the query without back-off, because a forged Event can hide the image that other
+	// pods wait for. Only the runtime's response refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -270,8 +270,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final and reports it once. If a start-up was complete before the agent first saw the
-// pod, the agent does not report the start-up, because a previous agent might have done so. The agent's API shows every
-// start-up, even if the agent does not report the start-up.
+// pod, the agent does not report the start-up, because a previous agent might have reported the start-up. The agent's
+// API shows every start-up, even if the agent does not report the start-up.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false

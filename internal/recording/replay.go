@@ -99,7 +99,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // enough time might have passed to settle the start-up before this observation
+	p.settle(now, node) // the start-up might have settled before the time of this observation
 	if p.evidence == nil {
 		return
 	}

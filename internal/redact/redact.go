@@ -135,7 +135,7 @@ func shorten(text string) string {
 	}
 	head, tail := text[:maxText/2], text[len(text)-maxText/2:]
 	head = head[:max(0, strings.LastIndexAny(head, " \n\t"))]
-	for range 2 { // the first word can be a scheme such as Bearer, and the second word its token
+	for range 2 { // the first word can be a scheme such as Bearer, and the second word can be a token
 		_, rest, found := strings.Cut(tail, " ")
 		if !found {
 			return head + " …"

@@ -89,7 +89,7 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 			return registry, leastUnconfirmed
 		}
 		return registry, ""
-	// The registry now counts as confirmed, but no confirmed label is free, so the registry loses its unconfirmed
+	// The registry now has a confirmed pull, but all labels for such registries are in use, so the registry loses its
 	// label.
 	case had:
 		return otherLabel, registry

@@ -19,7 +19,7 @@ const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
 // evidence. The argument "live" contains the known pulls in progress, including pulls of other pods. The record and the
-// pulls need not be trusted: Waterfall removes characters that could control the terminal.
+// pulls can be untrusted, so Waterfall removes characters that could control the terminal.
 func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)

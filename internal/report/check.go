@@ -44,7 +44,7 @@ type RecordCheck struct {
 	seconds float64
 }
 
-// Check returns an error if a record is impossible, or if the sums of the records so far are too large.
+// Check returns an error if a record has impossible values, or if the sums of the records so far are too large.
 func (c *RecordCheck) Check(record api.Record) error {
 	of := fmt.Sprintf("pod %.100q", record.Namespace+"/"+record.Name)
 	c.length(of, "total_seconds", record.Total, maxSeconds)

@@ -25,7 +25,7 @@ type Measured struct {
 	// OtherStartUps is the number of successful start-ups that the agents counted without their workloads, because of
 	// the limit of --metrics-workloads.
 	OtherStartUps  float64
-	WorkloadSeries int // number of series of the metrics about workloads; 0 if the agents do not export them now
+	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
 	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if
 	// Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if Prometheus could
 	// compare at least one workload with the other workloads.
@@ -180,7 +180,7 @@ func (m *Measured) registrySection(most int) Section {
 	for name, sums := range m.Registries {
 		row := sums.row(name, sums.Expected)
 		if row.Pulls == 0 && row.Failures == 0 && row.Factor == nil {
-			continue // the counters exist, but no pull increased them in this time
+			continue // the counters exist, but no pull in the period increased the counters
 		}
 		used++
 		if row.Factor == nil {

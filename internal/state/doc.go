@@ -9,8 +9,8 @@
 //
 // The same observations result in the same evidence, in any order, and even if some observations occur several times.
 // So the file holds observations in the stable format of package recording, not the internals of the evidence. An agent
-// can therefore read the file of another version. For each pod, the file holds the observations that added evidence,
-// and the latest pod object.
+// can therefore read the file of an agent of another version. For each pod, the file holds the observations that added
+// evidence, and the latest pod object.
 //
 // # The order
 //

@@ -26,7 +26,7 @@ type Pods struct {
 	pulls func() livepull.Snapshot
 }
 
-// New returns an empty set of pods without pulls.
+// New returns a set without pods and without pulls.
 func New() *Pods {
 	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(),
 		pulls: func() livepull.Snapshot { return livepull.Snapshot{} }}

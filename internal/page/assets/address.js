@@ -1,9 +1,9 @@
-// The address of a view is in the URL's fragment, which works behind every proxy.
+// The address of a view is in the URL's fragment, because fragments work behind every proxy.
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. `ignored` names
-// the unknown view.
+// parse reads a fragment. For an unknown view, for example of a later version, parse selects the view of start-ups.
+// `ignored` then names the unknown view.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');

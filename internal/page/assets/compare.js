@@ -4,9 +4,9 @@ import { number } from './dom.js';
 import { exact, exactError } from './text.js';
 import { possible } from './words.js';
 
-// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and error bound. A side is
-// null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has merged
-// phases, compareCharts adds up the same phases of the other start-up.
+// compareCharts aligns the rows of two charts. Each side of a row has the bars, the total length and the error bound of one start-up's
+// phases. A side is null if its start-up did not have the phase. The difference is the second length minus the first length. If one
+// start-up has merged phases, compareCharts adds up the same phases of the other start-up.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
@@ -30,8 +30,8 @@ export function compareCharts(a, b) {
 
 function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
-// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, the comparison pairs
-// containers with the same number, in the order of their first row.
+// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, placesOf numbers
+// the containers of each start-up in the order of their first rows, and the comparison pairs containers with the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

@@ -1,4 +1,4 @@
-// A start-up for lists has fewer fields than its record, because the page can have 1500 start-ups.
+// For a start-up in a list, the page keeps fewer fields than the record has, because the page can have 1500 start-ups.
 
 import { imageOf, registryOf } from './pulls.js';
 import { percent, visible } from './text.js';
