@@ -120,7 +120,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	for {
 		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
-			query.Del("continue") // the API server no longer accepts the continue token, so request page one again
+			query.Del("continue") // the continue token is no longer valid, so request the first page again
 			continue
 		}
 		if err != nil {

@@ -107,7 +107,7 @@ func unknownPod(pod resource, asked int) error {
 }
 
 // unknownWorkload returns the error that no agent knows a start-up of the workload. If the argument "since" is set, the
-// error includes this time, because the agents can know older start-ups.
+// error includes the time in "since", because the agents can know older start-ups.
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
 		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+

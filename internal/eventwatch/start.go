@@ -246,8 +246,8 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
-// The second result is false if the pod's position expired. Without a valid position, the agent cannot tell since when
-// it has received all Events of the pod.
+// The second result is false if the pod's position expired. Without a valid position, the agent does not know from
+// which time on it has received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

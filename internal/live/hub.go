@@ -38,8 +38,8 @@ const (
 	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. The pause
 	// limits flushes and queries to 2 % of a core.
 	restFactor = 50
-	// lingering is how long the Hub still logs changes after the last viewer disconnected. Until then, a viewer that
-	// reconnects can resume.
+	// lingering is how long the Hub still logs changes after the last viewer disconnected. While the Hub logs changes,
+	// a viewer that reconnects can resume the stream.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
@@ -182,7 +182,7 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // isWatched returns true if a viewer is connected, or if the last viewer disconnected less than lingering ago.
-// Otherwise, isWatched drops the log.
+// If the result is false, isWatched has dropped the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -95,7 +95,7 @@ func podReady(t timeline.Timeline) interval {
 }
 
 // boundSinceBoot reports whether a pod was bound to the node after the boot, although the pod was created before the
-// boot. Such a pod's timeline contains more facts than its observation PodReady.
+// boot. The timeline of such a pod contains more facts than the pod's observation PodReady.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)

@@ -14,8 +14,8 @@ const (
 	quickLag = 500 * time.Millisecond
 	// quickFor is the time after the kubelet's start in which the kubelet checks often.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag when quickFor has passed. Then the kubelet checks the runtime only every 5 s, and its
-	// own status only every 10 s.
+	// slowLag replaces quickLag when quickFor has passed. After quickFor, the kubelet checks the runtime only
+	// every 5 s, and its own status only every 10 s.
 	slowLag = 15 * time.Second
 )
 

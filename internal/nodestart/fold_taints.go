@@ -103,7 +103,7 @@ func (f *fold) untilSchedulable() {
 	}
 }
 
-// response states how certain a fact about the past is.
+// response is an answer about the past: no, possibly or certainly.
 type response uint8
 
 const (

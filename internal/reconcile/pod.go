@@ -147,7 +147,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod. Labels are not evidence: clients use them to select pods.
+// relabel updates the labels of a settled pod. Labels are not evidence, but clients select pods by their labels.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.labels != now.Labels {
 		p.settled.labels = now.Labels

@@ -40,7 +40,8 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 
 // startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
 // kubelet's timestamps prove that a start-up was over earlier, startedLately returns false, even while the agent still
-// collects evidence. Otherwise, a scrape after the start of the agent would fold the timelines of all pods of the node.
+// collects evidence. If startedLately returned true for these start-ups, a scrape after the start of the agent would
+// fold the timelines of all pods of the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -35,8 +35,8 @@ func NewReader(in io.Reader) *Reader {
 // Header returns the header that applies to the latest observation that Next returned.
 func (r *Reader) Header() Header { return r.header }
 
-// Next returns the next observation, or io.EOF after the last observation. Any error except io.EOF names the line.
-// After an error, the Reader cannot continue. Next skips empty lines.
+// Next returns the next observation, or io.EOF after the last observation. Any error except io.EOF contains the number
+// of the line. After an error, the Reader cannot continue. Next skips empty lines.
 func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
