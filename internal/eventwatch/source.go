@@ -62,7 +62,9 @@ type Config struct {
 // does not read older Events.
 type Source struct {
 	config Config
-	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
+	// wake signals a change of the queue or of the slots. The capacity is 1, and senders drop a signal when the channel
+	// is full.
+	wake chan struct{}
 	// The field "remember" is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
 	remember int
 	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
