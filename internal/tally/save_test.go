@@ -84,7 +84,7 @@ func TestUnusableSums(t *testing.T) {
 		`{"format":1,"node":"a","hours":[`:   "parse the sums",
 		`{"format":2,"node":"a"}`:            "unknown format version 2",
 		`{"format":1,"node":"b"}`:            `node "b"`,
-		`{"format":1,"node":"a","hours":[]}`: "start time",
+		`{"format":1,"node":"a","hours":[]}`: `"began"`,
 	} {
 		kept, _ := tallyOf(mib)
 		if err := kept.Restore([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -2,8 +2,8 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. For an unknown view, for example of a later version, parse selects the view of start-ups.
-// `ignored` then names the unknown view.
+// parse reads a fragment. If a view is unknown (a later version), `ignored` names it, and parse selects the view of
+// start-ups.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');

@@ -1,4 +1,4 @@
-// The rows of a waterfall. Instants are in seconds since the creation of the pod. All functions are pure.
+// The rows of a waterfall. Instants are in seconds since the creation of the pod.
 
 import { message, visible } from './text.js';
 import { spaced } from './words.js';

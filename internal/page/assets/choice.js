@@ -1,4 +1,4 @@
-// The start-ups that a view shows, and their order. The page's address contains the filters and the order. All functions are pure.
+// The start-ups that a view shows, and their order. The page's address contains the filters and the order.
 
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';

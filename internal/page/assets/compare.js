@@ -1,4 +1,4 @@
-// The phases of two start-ups, side by side. All functions are pure.
+// The phases of two start-ups, side by side.
 
 import { number } from './dom.js';
 import { exact, exactError } from './text.js';

@@ -1,4 +1,4 @@
-// Functions that create and change elements and tables. These functions add text only as text nodes, never as markup.
+// Functions for elements and tables. The functions add text only as text nodes, never as markup.
 
 // element creates an element with children. `properties` is a class name, or an object with properties of the element.
 export function element(tag, properties, ...children) {

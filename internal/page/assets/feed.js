@@ -5,7 +5,7 @@ import { ask, Refusal } from './ask.js';
 import { starts } from './startup.js';
 
 const PAGE = 250; // maximum number of start-ups in a response, because a larger response would block the page
-const SILENCE = 5000; // milliseconds that the page waits for `reset`; the page then requests the list, because a proxy can delay the stream
+const SILENCE = 5000; // milliseconds until the page requests the list without `reset`, because a proxy can delay the stream
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page disconnects, because a browser opens at most six connections to a server

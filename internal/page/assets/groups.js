@@ -1,4 +1,4 @@
-// Start-ups grouped by workload, and their pulls grouped by image. All functions are pure.
+// Start-ups grouped by workload, and their pulls grouped by image.
 
 import { compare } from './choice.js';
 import { age, byCause, pulled, starts } from './startup.js';

@@ -1,4 +1,4 @@
-// Pulls as texts and as cells of tables, and the latest pulls that could have waited for each other. All functions are pure.
+// Pulls as texts and as cells of tables, and the latest pulls that could have waited for each other.
 
 import { ofView } from './address.js';
 import { number } from './dom.js';

@@ -1,4 +1,4 @@
-// For a start-up in a list, the page keeps fewer fields than the record has, because the page can have 1500 start-ups.
+// In lists, the page keeps only some fields of each record, because the page can have 1500 start-ups.
 
 import { imageOf, registryOf } from './pulls.js';
 import { percent, visible } from './text.js';

@@ -57,7 +57,7 @@ export class Workload {
     this.#differences.hidden = differences.length === 0;
     list(this.#texts, differences.map(message));
     this.#revisions.closest('.scrolls').hidden = revisions.length === 0;
-    // The table shows only a difference that is more than noise. For other verdicts, the sign and the size of the difference prove nothing.
+    // A difference that can be noise is not shown, because its sign and its size prove nothing.
     const proven = comparison?.difference.verdict === 'more_than_noise' && comparison;
     rows(this.#revisions, revisions.map((r, i) => {
       const before = revisions[i + 1]?.revision;
