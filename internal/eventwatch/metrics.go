@@ -69,10 +69,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for one pod's Events that the agent ended before they were served, if they lasted more than " +
-				"5 seconds. A request is served when an Event of the pod arrives, or when an Event watch has read all " +
-				"existing Events. After an unserved request, the timeline of the pod can lack evidence about image " +
-				"pulls.",
+			Help: "Requests for one pod's Events that lasted more than 5 seconds and ended unserved. A request is " +
+				"served when an Event of the pod arrives, or when an Event watch has read all existing Events. After " +
+				"an unserved request, the timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

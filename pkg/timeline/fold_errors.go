@@ -131,8 +131,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
-		// No source reports when the runtime responded to the kubelet. On a busy node, containerd responded 267 ms after
-		// the time that it reports for the running sandbox.
+		// No source reports when the runtime responded to the kubelet. On a busy node, containerd responded 267 ms
+		// after the time that it reports for the running sandbox.
 		return s.Duration()
 	case s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
