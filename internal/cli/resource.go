@@ -19,7 +19,7 @@ const (
 type resourceType struct {
 	kind  string
 	group string   // API group; empty for the core group
-	names []string // kubectl's names of the type. Completion suggests the first name
+	names []string // kubectl's names for the type. Completion suggests the first name
 }
 
 // resourceTypes lists the accepted resource types.
@@ -38,7 +38,7 @@ var resourceTypes = []resourceType{
 // apiVersion matches the version of an API group, such as v1 or v1beta1.
 var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// namespaceType lists kubectl's names of the type Namespace.
+// namespaceType lists kubectl's names for the type Namespace.
 var namespaceType = []string{"namespace", "namespaces", "ns"}
 
 // otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error.

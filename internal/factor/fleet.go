@@ -104,8 +104,8 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// The runtime does not report how long unpacking took. If this node's bytes counted without the time of their
-		// unpacking, the other nodes would look slow.
+		// The runtime does not report how long unpacking took. If the sums included this node's bytes without their
+		// unpacking time, the other nodes would look slow.
 		delete(n.works, workUnpack)
 	}
 }

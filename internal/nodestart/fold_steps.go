@@ -168,7 +168,8 @@ func (f *fold) untilReady() {
 	f.untilSolved(ready, reasonRuntime)
 }
 
-// untilSolved appends the phase of the problems. Several problems are one unattributed phase, because no evidence
+// untilSolved charges the time until end to the phase that the problems belong to. Several problems are one
+// unattributed phase, because no evidence
 // separates them.
 func (f *fold) untilSolved(end known, problems reason) {
 	phases := problems.phases()

@@ -9,7 +9,7 @@ import (
 // Observation is one of the types Booted, NodeSeen, EventsListed, StartUpSeen, PodReady, PodGone and SkewSeen.
 type Observation interface{ observation() }
 
-// Booted is the boot of the machine. A Booted with another boot ID begins a new start-up.
+// Booted describes the latest boot of the machine. A Booted with another boot ID begins a new start-up.
 type Booted struct {
 	ArrivedAt  time.Time     // when the agent read the values
 	At         time.Time     // btime of /proc/stat, on the node's clock

@@ -19,7 +19,7 @@ const (
 // GiveUpAfter is the time for which the agent waits for a ready workload pod.
 const GiveUpAfter = time.Hour
 
-// Timeline is the start-up of a node. Timeline is a value that never changes after Evidence.Timeline returns it.
+// Timeline describes the start-up of a node. Timeline is a value that never changes after Evidence.Timeline returns it.
 type Timeline struct {
 	Node, BootID string
 	State        State

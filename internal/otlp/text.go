@@ -16,7 +16,7 @@ const (
 	maxText = 1024
 	// maxTexts is the maximum number of texts in a list that the agent sends.
 	maxTexts = 128
-	// cutMark marks the end of a text that was cut.
+	// cutMark marks the end of a truncated text.
 	cutMark = "…"
 )
 

@@ -11,7 +11,7 @@ import (
 // megabyte.
 const MaxText = 4 << 10
 
-// ellipsis marks the end or the beginning of a text that was shortened.
+// ellipsis marks the end or the beginning of a shortened text.
 const ellipsis = "…"
 
 // Printable returns true if a character is visible and has no effect on other characters. Printable returns false for

@@ -36,7 +36,7 @@ const (
 	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's
 	// request immediately.
 	refusedAfterCut = 30 * time.Second
-	// rememberedReader is how long the agent remembers that a client reads its responses. rememberedReader is longer
+	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.
 	rememberedReader = 10 * time.Minute
 	// roomPatience is the maximum time that a response waits for memory.

@@ -124,9 +124,9 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// The method "work" returns how much earlier the kubelet completes its own work after a change, and the time when this
-// work ended without the change. Post-start hooks are part of the work, because a pod is not ready before the hook of
-// its last container has ended.
+// The method "work" returns how much earlier the kubelet would complete its own work with a change, and the time when
+// this work ended in the recorded start-up. Post-start hooks are part of the work, because a pod is not ready before the
+// hook of its last container has ended.
 func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
@@ -158,9 +158,9 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	return sum, end, true
 }
 
-// earlier returns how much earlier the kubelet starts a container after a change. If target is nil, the result is the
-// gain of all phases. The result is false if the pod waits for another party after the change, because the other party
-// might not end the wait earlier.
+// earlier returns how much earlier the kubelet would start a container with a change. If target is nil, the result is
+// the gain of all phases. The result is false if the pod would wait for another party with the change, because the other
+// party might not end the wait earlier.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {

@@ -155,8 +155,9 @@ type WorkloadDifference struct {
 	// the value of Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
-	// Unproven contains the phases whose means differ most, the largest difference first. The data does not prove the
-	// differences of these phases. Unproven contains phases only if the verdict is MoreThanNoise and Parts is empty.
+	// Unproven contains the phases whose means differ most, the largest difference first. For each of these
+	// phases, the data does not prove a difference between the two groups. Unproven contains phases only if the verdict
+	// is MoreThanNoise and Parts is empty.
 	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
 }
 

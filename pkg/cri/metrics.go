@@ -15,7 +15,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_requests_open",
-		Help: "Pods with an open request to the container runtime.",
+		Help: "Pods about which the agent has an open request to the container runtime.",
 	}, func() float64 { return float64(s.pending.count()) })
 	if registerer != nil {
 		registerer.MustRegister(ended, open, newStoresCollector(s.Stores))

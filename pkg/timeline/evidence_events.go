@@ -32,7 +32,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval that contains the time of a reported occurrence, with the origin of this interval.
+// window is the interval in which a reported occurrence happened. The field "origin" is the source of this interval.
 type window struct {
 	origin           origin
 	bias             bias

@@ -1,4 +1,4 @@
-// The comparison of two start-ups: waterfalls side by side, with the difference of each phase.
+// The comparison of two start-ups: waterfalls side by side, with the difference in each phase.
 
 import { idOf, ofComparison, ofPod, ofView, readID } from './address.js';
 import { chartOf } from './chart.js';

@@ -88,7 +88,7 @@ func missingValue(after, before map[string]any, prefix string) string {
 	return ""
 }
 
-// The method "helm" renders the chart with the values that the release has after a documented call of helm. The API
+// The method "helm" renders the chart with the values that the release has after a documented helm command. The API
 // server then checks each rendered object in a dry run.
 func (s documentedShell) helm(ctx context.Context, file string, call markdown.Call) error {
 	documents, err := s.releases.render(file, call, s.dir)
@@ -102,7 +102,7 @@ func (s documentedShell) helm(ctx context.Context, file string, call markdown.Ca
 	return errors.Join(failures...)
 }
 
-// The method "render" returns the objects of a release after a documented call of helm. Helm's own engine renders the
+// The method "render" returns the objects of a release after a documented helm command. Helm's own engine renders the
 // chart. File names in the call are relative to dir.
 func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)

@@ -105,7 +105,7 @@ func terminalPicture(text string) ([]byte, error) {
 		fmt.Fprintf(&out, `<text x="%d" y="%d" textLength="%.1f" xml:space="preserve">`, margin,
 			margin+i*lineHeight+lineHeight*3/4, float64(utf8.RuneCountInString(line))*cell)
 		if err := xml.EscapeText(&out, []byte(line)); err != nil {
-			return nil, fmt.Errorf("draw the terminal: %w", err)
+			return nil, fmt.Errorf("draw the picture of the terminal: %w", err)
 		}
 		out.WriteString("</text>\n")
 	}

@@ -18,8 +18,8 @@ type startUp struct {
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// The field "truth" contains the time of each cause according to the independent logs. If a time has several
-	// possible causes, the time counts for each of these causes.
+	// The field "truth" contains the total duration that the independent logs attribute to each cause. If a period has
+	// several possible causes, it counts for each of these causes.
 	truth map[string]time.Duration
 }
 

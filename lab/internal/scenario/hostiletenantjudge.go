@@ -26,8 +26,8 @@ const (
 	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. A phase must
 	// take at least comparedFrom in each counterpart of the pod. Shorter durations depend on the load of the machine.
 	comparedFrom = time.Second
-	// loadLimit is the difference that the comparison with the counterparts allows, because the tenant's pods and
-	// requests cause real load. The comparison with the independent logs does not allow a difference because of load.
+	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
+	// requests cause real load. The comparison with the independent logs allows no extra difference for load.
 	loadLimit = time.Second
 )
 

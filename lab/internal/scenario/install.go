@@ -24,8 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// In the scenario "install", the API server validates every way to install the agent. For some ways to install the
-// agent, the scenario compares the permissions that the agent has with the permissions that the agent uses.
+// In the scenario "install", the API server validates the objects of every way to install the agent. For some of these
+// ways, the scenario compares the permissions that the agent has with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
