@@ -57,7 +57,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		pods: desc("podlapse_addon_pods", "Pods of each add-on on this node.", addon...),
 		running: desc("podlapse_addon_pods_running", "Pods of each add-on on this node that are in the pod "+
 			"phase Running.", addon...),
-		ready: desc("podlapse_addon_pods_ready", "Pods of each add-on on this node that are in the pod phase Running and ready.", addon...),
+		ready: desc("podlapse_addon_pods_ready",
+			"Pods of each add-on on this node that are in the pod phase Running and ready.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready whose "+
 			"containers did not restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of each add-on, by the exit code of "+
