@@ -87,15 +87,15 @@ const pageRules = `
 - **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
 	`). If podlapse reports a wrong cause, the time
   within the error bound of the phase also counts as unattributed.
-- **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the error
-  bound counts as wrong.
+- **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause. Only the time outside
+  the error bound counts as wrong.
 - **Not judged**: the independent evidence does not show the actual cause.
 
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
 earlier cause and the later cause count as right.
 
-If two parties are equally responsible, podlapse is right with either cause. For example, a registry is slow while
-containerd is stopped.
+If two parties are equally responsible, either cause counts as right. For example, a registry is slow while containerd
+is stopped.
 `
 
 // writePage writes the result of the exam as the accuracy page.
@@ -119,15 +119,15 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
 		"\nFor %d phases, the independent evidence shows the exact duration. "+
-			"podlapse states the correct duration of %d of these %d phases, within its error bound.\n",
+			"For %d of these %d phases, podlapse's duration is correct within its error bound.\n",
 		lengths, lengths-violations, lengths)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
-			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are seconds.\n\n",
+			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are in seconds.\n\n",
 	)
 	sum.Cells.Markdown(&page)
 	page.WriteString(
-		"\n## What was tested\n\nAll values are seconds.\n\n" +
+		"\n## What was tested\n\nAll values are in seconds.\n\n" +
 			"| start-up | fault and actual cause | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
 	)
 	for _, r := range e.results {
