@@ -47,7 +47,7 @@ from the node's clock, the scenario compares the reported duration with the true
 const blameHeading = `
 ## Causes
 
-The scenario ` + "`blame`" + ` starts pods with known causes, and compares the reported cause of each second with the
+The scenario ` + "`blame`" + ` runs start-ups with known causes, and compares the reported cause of each second with the
 actual cause.
 [Accuracy](accuracy.md) explains the numbers.
 
