@@ -40,8 +40,8 @@ func refusedVariables(t *testing.T) (refused map[string]string) {
 func refusedDocument(t *testing.T) []byte {
 	t.Helper()
 	var text bytes.Buffer
-	text.WriteString("\n## Refused variables\n\nThe value `env` refuses these variables, because other parts of the " +
-		"chart depend on them:\n\n| variable | what to do instead |\n|---|---|\n")
+	text.WriteString("\n## Refused variables\n\nThe value `env` must not contain these variables, because other " +
+		"parts of the chart depend on them:\n\n| variable | what to do instead |\n|---|---|\n")
 	refused := refusedVariables(t)
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		text.WriteString("| `" + name + "` | " + refused[name] + " |\n")
