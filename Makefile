@@ -27,7 +27,7 @@ SCENARIOS := rollout install runtime-proxy command-line revisions documentation 
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
 # The number of pods for each change in the scenario what-if, when `make test` runs it. The default of the scenario is
-# 20. If the pods of a change can start together, the scenario creates at least four pods for this change.
+# 20. For a change whose pods can start at the same time, the scenario creates at least four pods.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. For each version of a tool and of Go, Make builds the tool once, and stores it outside the

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # `image.sh NAME:TAG VERSION REVISION ARCHIVE` builds the image as an OCI archive.
-# `image.sh prepare` installs buildah if buildah is missing, and builds no image.
+# `image.sh prepare` installs buildah if buildah is missing. It builds no image.
 #   PLATFORMS          platforms to build; default: linux/amd64,linux/arm64.
-#   GO_IMAGE           image with Go for the build; default: if Go is installed, an image that the script makes from the
-#                      installed Go without a registry; otherwise, the image in the Dockerfile.
+#   GO_IMAGE           image with Go for the build; default: an image that the script makes from the installed
+#                      Go, or the image in the Dockerfile if Go is not installed.
 #   SOURCE_DATE_EPOCH  timestamp of all files in the image; default: the time of the commit.
-# The script prints the digest last. The same sources, Go, certificates and arguments give the same digest.
+# The script prints the digest last. The same sources, Go version, certificates and arguments give the same digest.
 set -euo pipefail
 [ $# = 4 ] || [ "$*" = prepare ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
 cd "$(dirname "$0")"

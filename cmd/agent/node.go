@@ -83,7 +83,8 @@ type ownNode struct {
 	startUp *node.StartUp // nil with --node-startup=off
 }
 
-// newOwnNode returns the parts that follow the node itself. The function "record" receives the node's start-up.
+// newOwnNode returns the parts of the agent that observe the node itself. The function "record" receives the node's
+// start-up.
 func newOwnNode(d deps, k *core, record func(api.NodeStartUpRecord)) *ownNode {
 	c := d.config
 	if !c.node.health && !c.node.startUp {
@@ -150,8 +151,8 @@ func (h *ownNode) components() []component {
 	return list
 }
 
-// record returns the function that returns the record of the node's start-up for the read API. With
-// --node-startup=off, the result is nil.
+// record returns the function from which the read API gets the record of the node's start-up. With --node-startup=off,
+// the result is nil.
 func (h *ownNode) record() func() (api.NodeStartUpRecord, bool) {
 	if h == nil || h.startUp == nil {
 		return nil

@@ -24,7 +24,7 @@ func recordFormats() []recordFormat {
 	}, compatibilityRecords()...)
 }
 
-// recordChoices returns the values of --records. The last value selects no format.
+// recordChoices returns the values of --records. The last value turns off all records.
 func recordChoices() []string {
 	var all []string
 	for _, format := range recordFormats() {

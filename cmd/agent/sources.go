@@ -22,7 +22,7 @@ type sources struct {
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
 	observe func(context.Context, timeline.Observation)
-	known   []string // UIDs of pods whose deletion the pod watch must report, even if the watch never saw the pods
+	known   []string // UIDs of pods that a previous agent observed: see podwatch.Config
 	onNode  *ownNode // nil with --node-health=off and --node-startup=off
 	added   features
 }

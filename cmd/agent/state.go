@@ -73,9 +73,9 @@ func (s savedState) components() []component {
 	return []component{{partState, stageRest, s.keeper.Run}}
 }
 
-// carriedOn returns the time from which the agent reports start-ups. The returned time is the start of the first agent
-// in an unbroken series of agents, but at most newsFor before now. If the saved time is later than now, carriedOn
-// returns now.
+// carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this
+// time. The returned time is the start of the first agent in an unbroken series of agents, but at most newsFor before
+// now. If the saved time is later than now, carriedOn returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -87,8 +87,8 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// The method "known" returns the UIDs of pods whose deletion the pod watch must report, even if the pod watch never saw
-// the pods.
+// The method "known" returns the UIDs of the pods in the previous agent's state. If the first list of the pod watch
+// does not contain one of these pods, the watch reports the pod's deletion.
 func (s savedState) known() []string {
 	known := slices.Clone(s.left.Reported)
 	listed := map[string]bool{}

@@ -72,7 +72,7 @@ func (r *race) start(w way) {
 	go func() { r.results <- r.route.try(w, request) }()
 }
 
-// The method "won" records the way that reached the agent, and returns the response.
+// The method "won" records the way that reached the agent and returns the response.
 func (r *race) won(got attempt) *http.Response {
 	learned := r.route.learned
 	r.route.decided.Store(int32(got.way))

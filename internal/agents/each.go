@@ -13,7 +13,7 @@ import (
 
 // AtOnce is the maximum number of agents that a command queries at the same time. The limit AtOnce protects the API
 // server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for a large cluster.
-// AtOnce does not include agents that have been silent for silentAfter.
+// Agents that have been silent for silentAfter do not count toward AtOnce.
 const AtOnce = 16
 
 // unreadyLimit is the maximum time that Each waits for an agent whose pod is not ready, if Each queries several agents.
@@ -29,11 +29,11 @@ type Result[A any] struct {
 	Err   error
 }
 
-// Each queries all agents, and returns the responses in the order of the agents. Each queries the ready agents first,
-// so that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same
-// time, and waits for each agent at most as long as the argument "limit". An agent that stays silent does not delay the
-// queries to other agents for longer than silentAfter. If ctx ends before Each queries an agent, the error in this
-// agent's result wraps ErrNotQueried and the error of ctx.
+// Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first, so
+// that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time.
+// The argument "limit" is the maximum wait for each agent. An agent that stays silent does not delay the queries to
+// other agents for longer than silentAfter. If ctx ends before Each queries an agent, the error in this agent's result
+// wraps ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Result[A] {
@@ -42,8 +42,8 @@ func Each[A any](
 	return responses
 }
 
-// EachDone queries all agents like Each, but immediately calls the function "done" for each response, with the agent's
-// index. Several goroutines call "done" at the same time.
+// EachDone queries all agents like Each, but passes each result with the agent's index to the function "done" as soon
+// as the result is available. Several goroutines call "done" at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, response Result[A]),
@@ -86,7 +86,7 @@ func readyFirst(agents []Agent) []int {
 	return append(first, last...)
 }
 
-// The method "unready" reports whether the agent's pod is known, and is not ready.
+// The method "unready" reports whether the agent's pod is known but not ready.
 func (a Agent) unready() bool { return a.route != nil && !a.Ready }
 
 // The method "limit" returns the maximum time for the response of the agent. The argument "agents" is the number of

@@ -26,7 +26,7 @@ const (
 	// refusedRetry is the wait before a retry after the API server has refused an annotation. The agent must retry even
 	// if the pod does not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the wait after a change of a timeline. All changes of one pod within changesWithin cause only
+	// changesWithin is the wait after a change of a timeline. Several changes of a pod within changesWithin cause only
 	// one write attempt. The timeline of a starting pod changes often, but the start-up completes only once.
 	changesWithin = 250 * time.Millisecond
 )
