@@ -30,8 +30,8 @@ SCENARIOS := rollout install runtime-proxy command-line revisions documentation 
 # 20. For a change whose pods can start at the same time, the scenario creates at least four pods.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
-# The tools of `make check`. For each version of a tool and of Go, Make builds the tool once, and stores it outside the
-# repository.
+# The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only after a
+# change of its version or of Go's version.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.9.0
 TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)
@@ -133,7 +133,7 @@ else
 endif
 
 # An emulator runs the tests. The emulator is about ten times slower than the machine.
-arm64-test: ## Run tests of the core, of the runtime's responses and of the program for arm64 (installs qemu-user-static).
+arm64-test: ## Test the core, the runtime source and the program's start on emulated arm64 (installs qemu-user-static).
 	@command -v qemu-aarch64-static >/dev/null || { apt-get -o DPkg::Lock::Timeout=300 update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends qemu-user-static; }
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -timeout 40m -exec qemu-aarch64-static ./pkg/timeline ./pkg/cri ./pkg/imagepull

@@ -21,7 +21,7 @@ fi
 [ "$*" != prepare ] || exit 0
 name=$1 version=$2 revision=$3 archive=$4
 
-# The script removes its files at the end, and does not use the storage of the machine's own buildah.
+# The script removes its files at the end. It does not use the storage of the machine's own buildah.
 scratch=$(mktemp -d)
 image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
 clean() {
@@ -38,7 +38,7 @@ arguments=()
 if [ -n "${GO_IMAGE:-}" ]; then
 	arguments+=(--build-arg GO_IMAGE="$GO_IMAGE")
 elif command -v go >/dev/null; then
-	# The Dockerfile needs only a shell, certificates and Go from golang's image. Go is mounted, and not copied.
+	# The Dockerfile needs only a shell, certificates and Go from golang's image. Go is mounted, not copied.
 	mkdir -p "$scratch/go/tmp"
 	# shellcheck disable=SC2046 # a word for each library
 	cp --parents --dereference /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') /etc/ssl/certs/ca-certificates.crt "$scratch/go"

@@ -1,6 +1,6 @@
 // Command agent is the program podlapse-agent. The agent watches the pods of one node, measures each start-up, and
 // serves and prints the results. This package builds the parts and controls the order in which the parts start and
-// stop. This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the
+// stop. This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli contains the
 // command line and the commands that query agents.
 package main
 

@@ -32,8 +32,7 @@ type savedState struct {
 	reported func(timeline.Timeline)
 }
 
-// newSavedState opens the directory. newSavedState moves scope.Since back to the time at which the previous agents
-// began to report.
+// newSavedState opens the directory. newSavedState also moves scope.Since back: see carriedOn.
 func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	c := d.config
 	if c.stateDir == "" {

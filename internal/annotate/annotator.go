@@ -108,7 +108,7 @@ func (a *Annotator) Seen(pod *corev1.Pod) {
 		a.pods[uid] = before
 	}
 	if before.startUp != now.startUp || before.time != now.time {
-		before.notBefore = time.Time{} // the pod requests another annotation
+		before.notBefore = time.Time{} // the set of missing annotations has changed
 	}
 	before.annotationRequest = now
 	a.queue.Add(uid)
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	}
 }
 
-// The method "later" delays requests for a pod. If the pod changes, Seen ends the delay only if the set of missing
-// annotations has changed.
+// The method "later" delays requests for a pod. A change of the pod ends the delay only if this change adds or removes
+// a missing annotation: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 const responseTimeout = 10 * time.Second
 
 // remedy is the first part of a report about a forbidden request. The API server's message comes last, because this
-// message is long and the health board cuts long reports.
+// message is long and the health board truncates long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 

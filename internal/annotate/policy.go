@@ -13,7 +13,7 @@ import (
 // In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. With the
 // permission to patch pods, an attacker who controls one agent could run any program on any node. The policy in the
 // Kustomize component "annotate" limits the permission to patch pods. The agent writes annotations only after the
-// policy refused a test request, because a refusal proves that the policy exists.
+// policy has refused a test request, because a refusal proves that the policy exists.
 const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests the annotation
 	// Forbidden only in a dry run.

@@ -20,8 +20,8 @@ type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
 	Error api.Seconds    `json:"error_seconds"` // error bound of total_seconds
-	// Causes contains the time of each cause. The sum of the times of all causes is exactly the total. Causes without
-	// time are omitted.
+	// Causes contains the total duration of the phases of each cause. The durations of all causes add up to exactly
+	// Total. A cause whose duration is zero is omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`
 	Verdict string                         `json:"verdict"`
 	// Reconstructed is true if the start-up completed before the agent started.
@@ -47,7 +47,7 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// cut shortens a text to at most the given number of bytes, and does not split characters.
+// cut shortens a text to at most the given number of bytes without splitting characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
