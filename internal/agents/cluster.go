@@ -26,7 +26,7 @@ const (
 // ErrNoResponse means that a request to the API server failed before any response.
 var ErrNoResponse = errors.New("the request to the API server failed")
 
-// ErrNotBound means that a pod has no node yet. No agent knows a pod without a node.
+// ErrNotBound means that a pod has no node yet. Agents know only pods that have a node.
 var ErrNotBound = errors.New("the pod is not bound to a node yet")
 
 // Cluster finds agents, pods and namespaces through one API server. A Cluster is safe for concurrent use.

@@ -22,9 +22,9 @@ type race struct {
 }
 
 // decide sends the request in the preferred way: over the proxy or over a port-forward. If the request fails, or gets
-// no response within raceAfter, decide also sends the request in the other way. decide chooses the way in which the
-// agent first accepts the request. The agent can receive the request twice. A repeated request is harmless, because
-// requests have no body and change nothing.
+// no response within raceAfter, decide also sends the request in the other way. decide chooses the way whose request
+// the agent accepts first. The agent can receive the request twice. A repeated request is harmless, because requests
+// have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {

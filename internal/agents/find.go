@@ -158,7 +158,7 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// The method "better" compares two pods, and reports whether "p" is more likely to be the node's agent. During a
+// The method "better" compares two pods and reports whether "p" is more likely to be the node's agent. During a
 // rollout, a node can have two agent pods.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {

@@ -57,8 +57,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain returns the *Unreached in an error, and so removes the address of the request. Plain returns an error without
-// an *Unreached unchanged.
+// Plain removes the address of the request from an error that contains an *Unreached: Plain returns only the
+// *Unreached. Plain returns every other error unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {
@@ -72,7 +72,7 @@ func Plain(err error) error {
 // concurrent use.
 type route struct {
 	proxy   http.RoundTripper // transport to the API server, with the kubeconfig's credentials
-	prefix  string            // path of the proxy, before the agent's own path
+	prefix  string            // path of the proxy; the agent's own path follows this path
 	target  url.URL           // URL of the agent over the forwarded port
 	forward *http.Transport
 	dial    func(ctx context.Context) (net.Conn, error)
@@ -119,12 +119,12 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.decide(request)
 }
 
-// attempt is the result of a request in one of the ways.
+// attempt is the result of one request over the proxy or over a port-forward.
 type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent responded, and accepts requests in this way
+	reached  bool           // the agent responded and accepts requests in this way
 	final    bool           // a request in the other way would also fail
 	local    bool           // the agent accepts only loopback clients
 }

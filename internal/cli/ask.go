@@ -55,7 +55,7 @@ func prepare(call Call, t *target, check func() error) (a agentQuery, code int, 
 	return agentQuery{Call: call, agentAccess: r}, ExitOK, true
 }
 
-// fail prints the error of the command, and returns the exit code.
+// fail prints the error of the command and returns the exit code.
 func (a agentQuery) fail(err error) int {
 	a.note(a.withRemedy(err))
 	return exitOf(err)
@@ -75,7 +75,7 @@ func (a agentQuery) print(text string, failed []error) int {
 	return ExitOK
 }
 
-// write writes text to standard output, and returns the exit code.
+// write writes text to standard output and returns the exit code.
 func (a agentQuery) write(text string) int {
 	if _, err := io.WriteString(a.Stdout, text); err != nil {
 		a.note(fmt.Errorf("write to standard output: %w", err))

@@ -1,4 +1,4 @@
-// Package agentstest is a small fake API server. The fake server knows pods, and forwards requests to agents like the
+// Package agentstest is a small fake API server. The fake server knows pods and forwards requests to agents like the
 // proxy of a real API server.
 package agentstest
 
@@ -86,7 +86,7 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 }
 
 // Hang makes the server leave some requests without a response until the client gives up, like an API server whose
-// network cannot reach pods. The function "policy" selects the requests without a response.
+// network cannot reach pods. The function "policy" returns true for each request that must not get a response.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
