@@ -19,14 +19,14 @@ const (
 	// the pod causes no further sample.
 	sampleInterval = 5 * time.Second
 	// The constant "settled" is the minimum age of a sample. If a sample has reached the age "settled" when a pod
-	// arrives, the sample counts as older than all Events of the pod. The kubelet's timestamps have a resolution of one
-	// second, and the pod can arrive late.
+	// arrives, the sample counts as older than all Events of the pod. A minimum age is necessary because the kubelet's
+	// timestamps have a resolution of one second, and because the pod watch can deliver a pod late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
 	// that begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet needs
-	// a few tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum time from the arrival of a pod to a later sample that still covers the pod. The kubelet
+	// needs a few tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
@@ -101,8 +101,8 @@ func (s *Source) PodStarting() {
 
 // requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random time,
 // because an earlier sample covers the pod. The random wait spreads the load, because the pods of a new DaemonSet
-// arrive on all nodes at the same time. An urgent sample must not wait, so that the sample is complete before the
-// kubelet creates the pod's first Events. The caller must hold the lock of Source.
+// arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first
+// Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -137,7 +137,7 @@ func (s *Source) sample(ctx context.Context) {
 	}
 }
 
-// awaitJitter waits for a random time, or until a sample is urgent.
+// awaitJitter waits for a random duration, or until an urgent sample is requested.
 func (s *Source) awaitJitter(ctx context.Context) {
 	if s.jitter <= 0 {
 		return

@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// all further pods wait for a watch. In any other namespace, more than maxAlone requested pods share one watch.
-	// Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the watch does
-	// not select.
+	// all pods above this limit wait for a watch. In any other namespace, more than maxAlone requested pods share one
+	// watch. Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the
+	// watch does not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
@@ -166,8 +166,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // of a namespace have their own watch in addition to the shared watch, so that other namespaces get slots. notEnough
 // takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough replaces the pod's own watch with a new one. Without
-// the new watch, the pod's old watch could end before it has delivered all Events that are older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough replaces the pod's own watch with a new one. If the
+// pod kept its old watch, this watch could end before it delivers all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// unservedAfter is the time after which a request without any observation counts as unserved. During the first seconds
-// of a request, the pod's Events might not exist yet. If a pod waits for a slot for longer than unservedAfter, Source
-// reports this wait.
+// unservedAfter is the time after which a request without any observation counts as unserved. In the first seconds
+// after a request, the pod's Events might not exist yet. If a pod waits for a slot for longer than unservedAfter,
+// Source reports this wait.
 const unservedAfter = 5 * time.Second
 
 // maxLeft is the maximum number of pods whose position Source remembers after the end of their requests. Most nodes
@@ -46,7 +46,7 @@ type Config struct {
 	// Started. Several goroutines can call WithoutStarts.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
-	// time in nanoseconds that the Event's name contains. Several goroutines can call Delay.
+	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.
 	Delay func(time.Duration)
 }
 
@@ -72,7 +72,7 @@ type Source struct {
 	wideSample int
 	metrics    metrics
 
-	statements atomic.Int64 // EventsWatched.Order of the latest observation about watches
+	statements atomic.Int64 // Order of the latest observation of the types EventsWatched and EventsLost
 
 	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 

@@ -154,8 +154,8 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 
 // The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
 // goroutine at a time requests the list. The timeout of the list is sampleInterval, so a slow namespace does not block
-// other namespaces for long. The namespace counts as large if this list reaches the timeout although a sample succeeds.
-// If the namespace is already known to be large, the method returns no position.
+// other namespaces for long. If this list times out but a sample succeeds, the namespace counts as large. If the
+// namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -203,8 +203,8 @@ func (s *Source) markLarge(namespace string) {
 }
 
 // The method "expired" handles a revision that the API server no longer holds. The pods that needed the expired
-// revision lose their position, and the watch begins again without the expired revision. If the error does not mean an
-// expired revision, the method returns false.
+// revision lose their position, and the watch begins again without the expired revision. If the error does not report
+// an expired revision, the method returns false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -221,7 +221,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method "covers" reports whether a watch delivers all Events of a pod that are new to the agent.
+// The method "covers" reports whether a watch delivers all Events of a pod that the agent has not received yet.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *Source) reached(p *request, revision uint64, history bool) (now positio
 	case p.position == nil && !history:
 		return position{}, false
 	case p.position == nil && revision == 0:
-		return position{}, true // the revision is unknown, for example without permission to list Events
+		return position{}, true // the revision is unknown, for example because the agent may not list Events
 	case p.position == nil:
 		p.position = &position{}
 	}

@@ -25,8 +25,8 @@ type watchSession struct {
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// The field "named" is true after an Event about a requested pod had this node's name as its host. The field
-	// "renamed" is true after an Event about a requested pod had a host that is not this node's name.
+	// The field "named" is true if the host of at least one Event about a requested pod was this node's name. The field
+	// "renamed" is true if the host of at least one Event about a requested pod was another name.
 	named, renamed bool
 }
 
@@ -58,7 +58,7 @@ func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSessi
 	return r
 }
 
-// The method "accept" records that the API server delivers Events from the start of the watch.
+// The method "accept" records that the API server accepted the watch.
 func (r *watchSession) accept() {
 	if r.accepted {
 		return

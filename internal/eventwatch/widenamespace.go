@@ -92,8 +92,8 @@ func (s *Source) blocked(f *follower) bool {
 	return slots >= maxAlone
 }
 
-// ownSlots returns the number of watches of single pods that have a slot in a namespace, and how many of these watches
-// will soon release their slot. The caller must hold the lock.
+// ownSlots returns how many single-pod watches of a namespace have a slot, and how many of these watches will soon
+// release their slot. The caller must hold the lock.
 func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	for _, p := range s.requests {
 		if !p.own.hasSlot() || p.own.namespace != namespace {
@@ -109,8 +109,8 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 
 // The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
 // gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see the method
-// "blocked". For a waiting pod that already had a watch, no other watch releases its slot early. If all pods of the
-// namespace took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
+// "blocked". No watch releases its slot early for a waiting pod that already had a watch. If all pods of the namespace
+// took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

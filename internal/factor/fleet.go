@@ -24,7 +24,7 @@ type Fleet struct {
 
 // nodeSums contains the totals of a node's start-ups that ended in the window.
 type nodeSums struct {
-	ended      int // number of start-ups with any result
+	ended      int // number of completed start-ups, including failures
 	startUps   int // number of start-ups that became ready or succeeded; the phase metrics count the same start-ups
 	unreported int // number of milestones that the container runtime can never report
 	works      map[string]*workSums

@@ -17,8 +17,8 @@ const (
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
-	// maxUnreported is the maximum average number of unreported milestones per start-up. A node with a higher average
-	// has no factor, because the unreported milestones would hide a slow network.
+	// maxUnreported is the maximum average number of unreported milestones per start-up. A node with more unreported
+	// milestones per start-up has no factor, because these milestones would hide a slow network.
 	maxUnreported = 0.5
 )
 

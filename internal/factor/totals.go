@@ -16,7 +16,7 @@ import (
 type TimeWindow struct{ Since, Until time.Time }
 
 // Contains returns true if a start-up that ended at settledAt is in the window. A start-up in progress has a zero
-// settledAt. Only a window that ends at the present contains start-ups in progress.
+// settledAt. Only a window that ends now contains start-ups in progress.
 func (w TimeWindow) Contains(settledAt time.Time) bool {
 	if settledAt.IsZero() {
 		return w.Until.IsZero()

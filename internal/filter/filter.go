@@ -47,7 +47,7 @@ type PhaseTime struct {
 	Length time.Duration
 }
 
-// KeyOf returns the key of a pod that exists.
+// KeyOf returns the key of a pod whose object still exists.
 func KeyOf(t timeline.Timeline) Key {
 	return Key{Namespace: t.Namespace, Name: t.Name, State: t.State, Total: t.Total, SettledAt: t.SettledAt}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Windows of the recording rules. A rule with one of these windows records the increase of counters in the window that
-// ends at the evaluation of the rule.
+// Windows of the recording rules. At each evaluation, a rule with one of these windows records how much its counters
+// increased in the last 15 minutes or in the last hour.
 const (
 	quarter = 15 * time.Minute
 	hour    = time.Hour
@@ -34,10 +34,10 @@ func (p period) sum(series string, window time.Duration) string {
 	return p.over("sum_over_time", series, window)
 }
 
-// The method "over" returns an expression that applies a function to a series. The function gets the values at the ends
-// of all windows in the period. PromQL evaluates a subquery at multiples of the window. So the expression shifts the
-// series, and the last window ends at the end of the period. The range is a second shorter than the period, because
-// Prometheus 2 includes the start of a range, unlike Prometheus 3.
+// The method "over" returns an expression that applies a function to a series. The function receives one value for each
+// window in the period: the value at the end of the window. PromQL evaluates a subquery at multiples of the window. So
+// the expression shifts the series, and the last window ends at the end of the period. The range is a second shorter
+// than the period, because Prometheus 2 includes the start of a range, unlike Prometheus 3.
 func (p period) over(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
@@ -59,9 +59,9 @@ func (p period) hoursWith(metric string) string {
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after
 // the agent has started. A series that begins within the period counts from zero if the agent was scraped at the start
 // of the period, or started within the period. rules.yaml explains the four cases. If the agent restarted in the
-// period, the latest value of the counter lacks the increase before the restart. PromQL's function increase includes
-// the increase before the restart, but ignores the first value of the series. So the expression uses the larger of
-// these two numbers.
+// period, the latest value of the counter lacks the increase before the restart. PromQL's function increase handles
+// restarts, but ignores the first value of a series. For a series that begins within the period, the expression uses
+// the larger number: the latest value, or the result of increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

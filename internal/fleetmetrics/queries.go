@@ -25,7 +25,8 @@ const (
 	byWork     = "cluster, node, pool, work"
 	byWorkload = "cluster, namespace, workload_kind, workload"
 
-	// leastOthers is the minimum number of other start-ups, or of other units of work, for a comparison.
+	// A comparison requires at least leastOthers start-ups of other nodes or workloads, or at least leastOthers units
+	// of work of other nodes.
 	leastOthers = 5
 )
 
@@ -91,8 +92,9 @@ func (p period) causes() []query {
 	}
 }
 
-// The method "nodes" compares the nodes' work as the rules do, but over the whole period. So five units of work of the
-// other nodes in the whole period are enough for a comparison. The rules require five units in each hour.
+// Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
+// whole period. The comparison requires only five units of work of the other nodes in the whole period. The rules
+// require five units in each hour.
 func (p period) nodes() []query {
 	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
@@ -189,8 +191,8 @@ func (p period) workloads() []query {
 	}
 }
 
-// whole converts a number of hours, nodes or series. The result is not negative, even if a broken server returns a
-// negative number.
+// whole converts a number of hours, nodes or series to an integer. The result is not negative, even if a broken server
+// returns a negative number.
 func whole(number float64) int { return int(min(max(number, 0), math.MaxInt32)) }
 
 func workloadRow(m *report.Measured, of model.Metric) *report.MeasuredRow {

@@ -14,9 +14,8 @@ import (
 // maxQueries is the maximum number of queries that run at the same time. Each query uses memory of the server.
 const maxQueries = 4
 
-// Read returns the sums of the fleet for the period that has the given length and ends at the time in the argument
-// "until". Read rounds the length up to whole hours. Read blocks until all queries are done, and stops after the first
-// error.
+// Read returns the sums of the fleet for the period that ends at the time "until" and has the given length. Read rounds
+// the length up to whole hours. Read blocks until all queries are done, and stops after the first error.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	period := newPeriod(until, length)
 	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}
@@ -35,7 +34,7 @@ func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration
 	return m, nil
 }
 
-// run evaluates the queries, and stores their results in the order of the table.
+// run evaluates the queries and stores their results in the order of the argument "queries".
 func (s *Server) run(ctx context.Context, queries []query, m *report.Measured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxQueries)

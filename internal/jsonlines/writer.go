@@ -63,7 +63,7 @@ type item struct {
 // Config configures a Writer. Every field except Done is required.
 type Config struct {
 	Out        io.Writer
-	Kinds      []Lines // kinds of records, in the order of the lines about one start-up
+	Kinds      []Lines // kinds of records, in the order in which the Writer writes them
 	Now        func() time.Time
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger

@@ -36,9 +36,9 @@ type Reviewer struct {
 	tokens  responseCache[authenticationv1.UserInfo]
 	access  responseCache[struct{}]
 
-	// authorized holds the digests of tokens for which the Reviewer allowed at least one request within authorizedFor.
-	// Authorized tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose
-	// valid tokens have no permissions, cannot use up the reviews of scrapers.
+	// authorized holds the digests of tokens with an allowed request in the past hour (authorizedFor). Authorized
+	// tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens
+	// have no permissions, cannot use up the reviews of scrapers.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the
@@ -120,7 +120,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 }
 
 // budget returns a function that deducts one review from the rate limits that apply to a request. The function returns
-// false if no review is left.
+// false if the limits do not allow another review.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {

@@ -1,5 +1,5 @@
 // Package fleetmetricstest contains a Prometheus server for tests. The server responds to the queries of package
-// fleetmetrics. Tests call the package on their own goroutine. The server uses further goroutines until the test ends.
+// fleetmetrics. Tests call the package on their own goroutine. The server runs on other goroutines until the test ends.
 package fleetmetricstest
 
 import (
@@ -22,10 +22,10 @@ import (
 //go:embed queries.txt
 var queries string
 
-// Length is the length of the report whose queries the server knows.
+// Length is the length of the period in the queries that the server knows.
 const Length = 2 * time.Hour
 
-// Until returns the end of the report whose queries the server knows.
+// Until returns the end of the period in the queries that the server knows.
 func Until() time.Time { return time.Unix(246*60, 0).UTC() }
 
 // Responses contains the results of queries, by the name of the query. The result of a missing query is empty.
