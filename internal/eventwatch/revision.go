@@ -99,7 +99,7 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random time,
+// requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random duration,
 // because an earlier sample covers the pod. The random wait spreads the load, because the pods of a new DaemonSet
 // arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first
 // Events, so the goroutine does not wait. The caller must hold the lock of Source.
@@ -163,8 +163,8 @@ func (s *Source) sampleOnce(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// positionOf returns the position of a list of Events. positionOf also returns the number of Events that the list
-// omits, because the request has a limit.
+// positionOf returns the position of a list of Events. positionOf also returns the number of Events that the list omits
+// because of the request's limit.
 func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	meta, ok := list.(metav1.ListMetaAccessor)
 	if !ok {

@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is the maximum number of existing Events in a namespace for a watch that begins with the history. The API
-// server has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API
-// server needs about 10 ms of CPU time.
+// maxHistory is the maximum number of Events in a namespace whose watch begins with all existing Events. The API server
+// has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API server
+// needs about 10 ms of CPU time.
 const maxHistory = 1000
 
 // largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
@@ -131,7 +131,7 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 
 // laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
 // pod's Events. If the clock is set back after the request, the current time can be earlier than the start of the pod.
-// With the later time, the agent still detects that it lacks Events of the start-up.
+// Because laterClock returns the later time, the agent still detects that it lacks Events of the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b

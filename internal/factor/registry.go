@@ -14,8 +14,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share (0 to 1) of the reference's time that counts as time for the bytes. The time
-	// for the bytes is proportional to the number of bytes.
+	// leastByBytes is the minimum share (0 to 1) of the reference pulls' time that counts as time for their bytes. The
+	// time for the bytes is proportional to the number of bytes.
 	leastByBytes = 0.1
 )
 

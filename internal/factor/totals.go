@@ -72,7 +72,8 @@ func (t *Totals) Add(record api.Record) {
 	}
 }
 
-// addState adds the registries of the start-up's pulls, and counts the pulls in progress and the failed pulls.
+// addState adds the registries of the start-up's pulls to the totals. addState also counts the pulls in progress and
+// the failed pulls.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
 		if !pull.IsPull() {

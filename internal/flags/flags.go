@@ -125,7 +125,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // kubectl also accepts -nshop and -Aw
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // like kubectl, accept -nshop and -Aw
 			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], !short.Switch
 			if short.Switch {
 				args = slices.Concat([]string{"-" + arg[2:]}, args)

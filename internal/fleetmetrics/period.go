@@ -12,14 +12,15 @@ const (
 	hour    = time.Hour
 )
 
-// period is the time span that a report covers. The span is a number of whole hours, and ends at an instant.
+// period is the time span that a report covers. The length of the span is a whole number of hours. The span can end at
+// any second.
 type period struct {
 	until time.Time
 	hours int
 }
 
-// newPeriod returns the period that ends at an instant. newPeriod rounds the length up to whole hours, because the
-// rules for nodes and registries have windows of an hour.
+// newPeriod returns the period that ends at the time "until". newPeriod rounds the length up to whole hours, because
+// the rules for nodes and registries have windows of an hour.
 func newPeriod(until time.Time, length time.Duration) period {
 	return period{until.Truncate(time.Second), int((length + hour - 1) / hour)}
 }

@@ -94,7 +94,7 @@ func (p period) causes() []query {
 
 // Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
 // whole period. The comparison requires only five units of work of the other nodes in the whole period. The rules
-// require five units in each hour.
+// require five units of the other nodes' work in each hour.
 func (p period) nodes() []query {
 	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)

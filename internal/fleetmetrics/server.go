@@ -103,11 +103,11 @@ func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response,
 }
 
 // vector evaluates an expression at the time in the argument "at", and returns the result and the server's shortened
-// warnings. Values that are not finite numbers are not part of the result.
+// warnings. The result omits values that are not finite.
 func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.Vector, []string, error) {
 	options := []v1.Option{v1.WithLimit(maxSeries + 1)}
 	if deadline, ok := ctx.Deadline(); ok {
-		// Prometheus accepts no fractions of seconds in durations such as 29.9s.
+		// Prometheus does not accept durations with fractions of a second, such as 29.9s.
 		options = append(options, v1.WithTimeout(max(time.Until(deadline).Truncate(time.Second), time.Second)))
 	}
 	value, warnings, _, err := s.api.Query(ctx, expr, at, options...)

@@ -26,7 +26,7 @@ const (
 	// queueSpare is the number of queue entries that only completed start-ups and terminations can use. The Writer can
 	// drop a start-up in progress, because it writes this start-up again later.
 	queueSpare = queueLength / 2
-	// drainTime is how long Run still writes queued start-ups after its context is done.
+	// drainTime is the maximum time for which Run still writes queued records after the context of Run is done.
 	drainTime = 800 * time.Millisecond
 )
 
