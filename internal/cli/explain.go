@@ -122,7 +122,7 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 }
 
 // printStartUps prints the waterfall of each named pod. If a resource is not a pod and there are several start-ups,
-// printStartUps prints a list, and then the waterfall of the slowest start-up.
+// printStartUps prints a list and then the waterfall of the slowest start-up.
 func (a agentQuery) printStartUps(
 	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
 ) int {
@@ -160,8 +160,8 @@ func (a agentQuery) printStartUps(
 	return a.print(text, failed)
 }
 
-// waterfall returns the waterfall of a start-up, the wait for the pod's node, and the changes that make the start-up
-// faster.
+// waterfall returns the waterfall of a start-up, the pod's wait for its node, and the changes that would make the
+// start-up faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
 	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedForNode(ctx, record, page) +
 		render.WhatIf(whatif.Predict(record), page)

@@ -90,7 +90,7 @@ func newFollowers(a agentQuery, c topConfig) *followers {
 	}
 }
 
-// The method "look" searches for the agents for the first time, and follows the found agents.
+// The method "look" runs the first search for agents and follows the agents that it finds.
 func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
@@ -101,7 +101,7 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more than maxStreams
+// follow opens streams to new agents and closes the streams of deleted agents. If the cluster has more than maxStreams
 // agents, the method "follow" closes all streams, and then the method "show" polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}

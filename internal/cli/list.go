@@ -27,7 +27,8 @@ type order[T any] struct {
 	compare func(x, y T) int
 }
 
-// view describes how a command prints a list of items. The functions for cells must return clean text.
+// view describes how a command prints a list of items. The functions that return the text of cells must pass untrusted
+// text to terminal.Clean.
 type view[T any] struct {
 	columns []column[T]
 	orders  []order[T]
@@ -39,8 +40,7 @@ type view[T any] struct {
 	empty    string        // text instead of an empty table
 	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
 	// queries, the command identifies each item by the function "id". The result of the function "state" must not
-	// contain durations that grow with time. With such a duration in the state, the command would print every row again
-	// after each query.
+	// contain durations that grow with time: otherwise the command would print every row again after each query.
 	id, state func(T) string
 }
 

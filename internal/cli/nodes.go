@@ -289,8 +289,8 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// Limits of the factors. A node or a registry is slow if its factor exceeds the limit. The alerts for slow nodes and
-// registries use the same limits as the command line, but also have other conditions.
+// Limits above which a factor means that the node or the registry is slow. The alerts for slow nodes and registries use
+// the same limits as the command line, but also have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3

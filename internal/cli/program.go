@@ -56,8 +56,8 @@ type Command struct {
 	Name    string
 	Summary string
 	Group   string // heading above the command in the help; empty for the heading otherCommands
-	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. All
-	// three are empty if the command passes its own help to Call.Parse.
+	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. Usage,
+	// Description and Examples are empty if the command passes its own help to Call.Parse.
 	Usage, Description string
 	Examples           []Example
 	// Similar contains words that users type instead of the command's name. If a user types a word in Similar, the
@@ -223,13 +223,13 @@ func (c Call) withCommand(err error, rest []string, maxArguments int) error {
 	return err
 }
 
-// Fail prints the error of the command, and returns the exit code.
+// Fail prints the error of the command and returns the exit code.
 func (c Call) Fail(err error) int {
 	c.note(err)
 	return ExitFailed
 }
 
-// FailUsage prints an error in the arguments, and returns the exit code.
+// FailUsage prints an error about the arguments and returns the exit code.
 func (c Call) FailUsage(err error) int {
 	c.note(err)
 	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for the flags and examples.\n", c.Program.Name, c.Command)

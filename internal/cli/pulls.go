@@ -138,7 +138,7 @@ func pulls(nodes bool) view[listedPull] {
 	return view[listedPull]{
 		columns: columns, orders: pullOrders(), empty: "no pulls in progress, and no completed pulls",
 		resource: func(p listedPull) (namespace, name string) {
-			if namespace, name = p.names(); name != "" { // no pod of the node requested the pull
+			if namespace, name = p.names(); name != "" { // the name is empty if no pod of the node requested the pull
 				name = "pod/" + name
 			}
 			return namespace, name

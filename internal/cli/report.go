@@ -25,7 +25,7 @@ const (
 	maxReportRows = 1000
 )
 
-// reportConfig selects agents or a Prometheus server, the time and the format of the report.
+// reportConfig selects the agents or the Prometheus server to query, and the period and the format of the report.
 type reportConfig struct {
 	target
 	output

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kinds of resources that are not workloads. Kinds of workloads have the spelling of owner references, for example
+// Kinds of resources that are not workloads. The kinds of workloads are spelled as in owner references, for example
 // Deployment.
 const (
 	kindPod  = "Pod"

@@ -87,7 +87,7 @@ func runTop(ctx context.Context, call Call) int {
 	return agentQuery.topOnce(ctx, c)
 }
 
-// snapshot contains the start-ups and the pulls in progress of one agent at one time.
+// snapshot contains the start-ups of one agent and its pulls in progress, both at one point in time.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord

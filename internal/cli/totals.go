@@ -14,8 +14,8 @@ import (
 )
 
 // totalsOf returns the totals of an agent's start-ups in a time window. An old agent does not serve totals, and some
-// users have no permission to get totals. In these two cases, totalsOf requests the records of the start-ups, and adds
-// up the records. If the totals or the records have impossible values, totalsOf fails.
+// users have no permission to get totals. In these two cases, totalsOf adds up the records of the start-ups. If the
+// totals or the records have impossible values, totalsOf fails.
 func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (api.TotalsRecord, error) {
 	totals, err := c.Totals(ctx, window.Since, window.Until)
 	if err == nil {
@@ -34,8 +34,8 @@ func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (a
 	return totals, nil
 }
 
-// addRecords passes the records of an agent's start-ups to the function "add", and returns the agent's node. If a
-// record has impossible values, addRecords fails.
+// addRecords passes the records of an agent's start-ups to the function "add" and returns the agent's node. If a record
+// has impossible values, addRecords fails.
 func addRecords(ctx context.Context, c client.Client, since time.Time, add func(api.Record)) (node string, err error) {
 	var check report.RecordCheck
 	for record, err := range c.Pods(ctx, client.Filter{Since: since}) {
@@ -51,7 +51,7 @@ func addRecords(ctx context.Context, c client.Client, since time.Time, add func(
 	return node, nil
 }
 
-// impossible returns the error of an agent that sent impossible data, or nil if the argument "err" is nil.
+// impossible returns the error for an agent that sent impossible data, or nil if the argument "err" is nil.
 func impossible(what string, err error) error {
 	if err == nil {
 		return nil

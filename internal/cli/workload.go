@@ -28,8 +28,8 @@ const (
 	numbersLimit = time.Second
 )
 
-// workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that make
-// the start-ups faster.
+// workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that
+// would make the start-ups faster.
 type workloadList struct {
 	Items   []api.Record        `json:"items"`
 	Summary api.WorkloadSummary `json:"summary"`
@@ -41,7 +41,7 @@ func (r resource) isWorkload() bool { return r.kind != kindPod && r.kind != kind
 
 // explainWorkload prints the start-ups of one workload. The text output contains the summary and the waterfall of the
 // slowest start-up. With flags for lists, such as -o wide and --sort-by, the command prints only the list of start-ups.
-// JSON and YAML contain the list and the summary.
+// The output in JSON or YAML is a workloadList.
 func (a agentQuery) explainWorkload(
 	ctx context.Context, c explainConfig, r resource, records []api.Record, failed []error,
 ) int {
@@ -114,9 +114,9 @@ func latestRevisions(records []api.Record) []string {
 }
 
 // revisionNumbers requests the numbers of a workload's latest revisions. With a single revision, or with --server,
-// there is nothing to request. The result contains only the known numbers. If the API server refuses a request or does
-// not respond in time, the result is empty. With only some of the numbers, the command would sort the revisions in a
-// wrong order.
+// there is nothing to request. The result omits revisions that the API server no longer knows. If a request fails for
+// another reason, the result is empty: with the numbers of only some existing revisions, the command would sort the
+// revisions in a wrong order.
 func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
 	names := latestRevisions(records)
 	if a.cluster == nil || !workload.HasVersions(r.kind) || len(names) < 2 {
@@ -206,7 +206,7 @@ func (c *explainConfig) checkResources(wanted []resource) error {
 	return nil
 }
 
-// sinceAt returns the earliest end of a start-up that the command shows. The zero time means no limit.
+// sinceAt returns the beginning of the period in --since. The zero time means no limit.
 func (c *explainConfig) sinceAt(now time.Time) time.Time {
 	if c.since == 0 {
 		return time.Time{}
