@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the maximum age of an Event that counts as new when the Event arrives. An Event can be late because the
-// kubelet sends Events from a queue, at --event-qps.
+// maxLiveAge is the age from which an arriving Event no longer counts as new. An Event can be late because the kubelet
+// sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -26,10 +26,9 @@ const (
 )
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
-// server. The API server controls only two of the checked texts: the namespace and the resource version. The client
-// that creates an Event chooses all other texts of the Event. In core/v1 Events, the API server does not limit the
-// length of the client's texts. convertEvent shortens only descriptive texts. If the agent shortened an identifying
-// text, two objects could get the same identity.
+// server. The client that creates an Event chooses all checked texts except the namespace and the resource version. In
+// core/v1 Events, the API server does not limit the length of the client's texts. convertEvent shortens only
+// descriptive texts. If the agent shortened an identifying text, two objects could get the same identity.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -39,7 +38,7 @@ func oversized(event *corev1.Event) bool {
 }
 
 // convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if the
-// Event arrived after the initial burst of the watch and the Event's timestamps are recent.
+// watch's initial burst was over when the Event arrived, and if the Event's latest timestamp was recent.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
@@ -71,8 +70,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 }
 
 // namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
-// client-go also stores the time from the name as the Event's first occurrence, truncated to seconds. If the time in
-// the name differs from the first occurrence, client-go did not create the name.
+// client-go also writes this time, truncated to seconds, into the field firstTimestamp. If the two times are not in the
+// same second, client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {

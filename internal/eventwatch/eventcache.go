@@ -94,7 +94,7 @@ func newEventCache(limit int) *eventCache {
 	return &eventCache{namespaces: map[string]*share{}, limit: limit}
 }
 
-// The method "of" returns the remembered Events of a pod. A nil eventCache has no remembered Events.
+// The method "of" returns the remembered Events of a pod.
 func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {

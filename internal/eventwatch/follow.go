@@ -38,7 +38,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	}
 }
 
-// watchOnce opens a watch and processes its messages. watchOnce reports whether the watch ended without an error.
+// watchOnce opens a watch and processes its messages. watchOnce reports whether the watch ended without a failure.
 func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
 	from, err := s.startOf(lease, f)
@@ -70,7 +70,7 @@ func (s *Source) refused(lease context.Context, err error) {
 }
 
 // The method "read" processes the messages of a watch until the watch or its lease ends. The result is true if the
-// watch ended without an error.
+// watch ended without a failure.
 func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
 	r := s.begin(ctx, f, from)
 	defer r.end(ctx)
@@ -132,8 +132,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
 // pods lose their position. If the revision expired before the call of the method "accept", the error does not count as
-// a failure, and the method "failed" returns true. A slow API server can report an expired revision even after the call
-// of the method "accept".
+// a failure, and the result is true. Otherwise, the result is false. A slow API server can report an expired revision
+// even after the call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -13,7 +13,7 @@ type metrics struct {
 	unserved         prometheus.Counter
 }
 
-// The type "starts" counts opened watches by the point at which the watch begins.
+// The type "starts" counts opened watches by the point at which they begin.
 type starts struct{ revision, history, gap prometheus.Counter }
 
 func (c starts) count(from start) {

@@ -5,7 +5,7 @@ import "time"
 // openTimes measures how long watches were open. The lock of Source guards openTimes.
 type openTimes struct {
 	open   map[*follower]struct{}
-	closed time.Duration // total time of the closed watches
+	closed time.Duration // total time for which the closed watches were open
 }
 
 // The method "opened" records that the API server accepted the watch, and returns the current time.

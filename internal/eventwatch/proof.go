@@ -18,15 +18,15 @@ type proof struct {
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at the given revision. A watch that begins with the history first
-// delivers all Events up to the given revision, or up to a later revision.
+// newProof returns the proof for a watch that begins at the given revision. If a watch begins with the history, it
+// first delivers all Events up to the given revision, or up to a later revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,
 	}
 }
 
-// The method "see" processes the version of an Event, and ignores a version that is not a number.
+// The method "see" processes the version of an Event and ignores a version that is not a number.
 func (p *proof) see(version string) {
 	switch v := revisionOf(version); {
 	case v == 0:

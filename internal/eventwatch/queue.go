@@ -91,8 +91,8 @@ func (s *Source) othersWait(f *follower) bool {
 
 // isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if a waiting
 // watch can use the slot. After leaseTime, the watch also releases the slot if a waiting pod of the same namespace
-// never had a watch: see the method "yields". Before leaseTime, the watch releases the slot only under two conditions:
-// the watch has delivered all existing Events, and the waiting watch never had a slot.
+// never had a watch: see the method "yields". Before leaseTime, the watch releases the slot only if it has delivered
+// all existing Events and the waiting watch never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 // Events than maxSeen. If a pod has more Events than maxSeen, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. During a change between the pod's own watch and a shared watch, both
-// watches serve the request.
+// request is a request for the Events of one pod. While a pod changes from its own watch to a shared watch or back,
+// both watches serve the request.
 type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
 	withdrawn   atomic.Bool
-	// The field "served" is true if a watch has delivered the pod's first Event, or has delivered all existing Events.
+	// The field "served" is true if a watch has delivered an Event about the pod, or has delivered all existing Events.
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
-	// unknown. arrivedAt is zero if every sample is too late for the pod's first Events.
+	// unknown. arrivedAt is zero if no sample can be early enough for the pod's first Events.
 	position  *position
 	arrivedAt time.Time
 
@@ -35,7 +35,7 @@ type request struct {
 	declared   bool
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
-	// into the channel before each observation, and takes the token out afterwards. So one watch cannot report that all
+	// into the channel before each observation and takes the token out afterwards. So one watch cannot report that all
 	// Events have arrived while the pod's other watch still delivers an Event. A mutex is unsuitable, because a
 	// goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for the
 	// token. The token guards the fields below.
@@ -43,7 +43,7 @@ type request struct {
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	confirming []*follower       // open watches that have delivered all existing Events; at most two
-	statements *atomic.Int64     // number of the latest observation about any watch; all pods share this counter
+	statements *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter
 }
 
 func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {

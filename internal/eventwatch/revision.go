@@ -16,11 +16,11 @@ import (
 // Limits on the samples of the revision of the API server's Events.
 const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
-	// the pod causes no further sample.
+	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// The constant "settled" is the minimum age of a sample. If a sample has reached the age "settled" when a pod
-	// arrives, the sample counts as older than all Events of the pod. A minimum age is necessary because the kubelet's
-	// timestamps have a resolution of one second, and because the pod watch can deliver a pod late.
+	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. Such a sample counts as older
+	// than all Events of the pod. If all usable samples are younger, the pod uses the oldest of these samples. The
+	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
 	// that begins at an older revision, etcd must read more revisions.
