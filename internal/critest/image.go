@@ -21,7 +21,7 @@ type Layers struct {
 	Names   []string // names of the layers; layers with the same name are the same blob in every image
 	Size    int64    // size of each layer in bytes
 	Indexed bool     // the image has an index, which lists another platform first
-	Discard bool     // no labels for layers on the manifest, as with containerd's discard_unpacked_layers
+	Discard bool     // the manifest has no labels for layers, as with containerd's discard_unpacked_layers
 	At      time.Time
 }
 

@@ -165,7 +165,7 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	return r
 }
 
-// Stop breaks every connection and removes the socket, like a runtime that was killed.
+// Stop breaks every connection, like a killed runtime, and removes the socket.
 func (r *Runtime) Stop() {
 	r.Fault(nil)
 	r.server.Stop()

@@ -162,8 +162,8 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 	}}, nil
 }
 
-// List returns the pinned images. The request must contain one filter for pinned images. List does not evaluate the
-// filter of the request.
+// List returns the pinned images. The request must contain exactly one filter, and the filter must contain the word
+// "pinned". List does not evaluate the filter.
 func (s imageStore) List(
 	ctx context.Context, request *imagesapi.ListImagesRequest,
 ) (*imagesapi.ListImagesResponse, error) {
