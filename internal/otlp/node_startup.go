@@ -57,7 +57,7 @@ func nodeRootOf(r api.NodeStartUpRecord) span {
 	return root
 }
 
-// endOf returns the end of the start-up. The last phase ends at the same time.
+// endOf returns the end of the start-up, which is also the end of the last phase.
 func endOf(r api.NodeStartUpRecord) time.Time { return r.BootedAt.Add(r.Total.Duration()) }
 
 // nodePhasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up. If a

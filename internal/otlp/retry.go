@@ -53,7 +53,7 @@ func isRefused(err error) bool {
 		case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 			return false
 		case codes.ResourceExhausted:
-			return len(s.Details()) == 0 // a refusal with the time of the next retry in its details is temporary
+			return len(s.Details()) == 0 // a refusal with a retry delay in its details is temporary
 		}
 		return true
 	}

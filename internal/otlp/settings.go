@@ -25,7 +25,8 @@ const (
 // Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
-// checks the important variables first. Settings contains only the values that the agent needs, and no keys.
+// checks the important variables before the SDK reads them. Settings contains only the values that the agent needs, and
+// no credentials.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
@@ -43,8 +44,8 @@ type Signal struct {
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the OTEL_* variables. The error lists every problem of the enabled signals with the
-// variable's name. The error does not contain values of headers, because headers can contain keys.
+// FromEnvironment reads the OTEL_* variables. The error lists the problems of all enabled signals. Each problem names
+// its variable. The error does not contain values of headers, because headers can contain credentials.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {

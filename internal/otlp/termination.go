@@ -16,8 +16,8 @@ import (
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts
-// with the deletion request and ends when the API server has removed the pod object. The other spans are the phases and
-// the stops of the containers, and are children of the first span.
+// with the deletion request and ends when the API server has removed the pod object. The children of the first span are
+// the phases of the termination and the stops of the containers.
 func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),

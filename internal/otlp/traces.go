@@ -18,16 +18,16 @@ import (
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
 	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even if
-	// all start-ups complete at the same time. While the pods exist, a full queue takes only 1 MiB, because the queue
-	// and reconcile share the timelines. After all pods are deleted, only the queue holds the timelines, so a full
-	// queue takes about 5 MiB.
+	// all start-ups complete at the same time. If the pods still exist, a full queue takes only 1 MiB, because the
+	// queue and reconcile share the timelines. If all these pods are deleted, only the queue holds their timelines, and
+	// a full queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// flush is how long Run still sends queued start-ups after its context is done.
+	// flush is the time limit for sending queued start-ups after the context of Run is done.
 	flush = 800 * time.Millisecond
 	// closeTimeout is the time limit for the shutdown of an exporter without requests in progress.
 	closeTimeout = 50 * time.Millisecond

@@ -66,7 +66,7 @@ var metricVariables = []variable{
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
-// errors do not contain the value, because it can contain a key.
+// errors do not contain the value, because it can contain credentials.
 func isEndpoint(value string) error {
 	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put credentials in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
@@ -149,8 +149,8 @@ func isTransports(header string) bool {
 	}
 }
 
-// isMetadata checks headers for gRPC. gRPC accepts fewer characters than HTTP and sets the user agent itself
-// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata).
+// isMetadata checks headers for gRPC. gRPC forbids some characters that HTTP allows, and gRPC sets the user agent
+// itself (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata).
 func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
@@ -176,7 +176,7 @@ func isText(value string) error {
 	return nil
 }
 
-// isList checks a list of NAME=VALUE. The errors of isList do not contain a value, because a value can be a key.
+// isList checks a list of NAME=VALUE. The errors of isList do not contain values, because values can be credentials.
 func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
@@ -243,8 +243,8 @@ func (e *environment) checkClientKey(signal string) {
 // checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
 // endpoint. The specification defines INSECURE only for endpoints without a scheme, and the exporters cannot use such
 // endpoints. If the endpoint has a scheme and INSECURE is set, the exporters ignore the scheme. If INSECURE
-// contradicted the scheme, the exporters would send traces and keys unencrypted to an https:// endpoint, or use TLS
-// with a server that does not support TLS.
+// contradicted the scheme, the exporters would send traces and credentials unencrypted to an https:// endpoint, or use
+// TLS with a server that does not support TLS.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.lookUp(signal, "ENDPOINT")
 	name, insecure := e.lookUp(signal, "INSECURE")
