@@ -39,7 +39,7 @@ func earlierOf(a, b interval) interval {
 	return interval{earlier(a.earliest, b.earliest), earlier(a.latest, b.latest), earlier(a.at, b.at)}
 }
 
-// The method "within" moves an estimate outside the interval to the nearest end of the interval.
+// If the estimate is outside the interval, the method "within" moves the estimate to the nearest end of the interval.
 func (i interval) within() interval {
 	i.at = earlier(later(i.at, i.earliest), i.latest)
 	return i

@@ -21,8 +21,8 @@ type Booted struct {
 // show a later version than the watch has delivered.
 type NodeSeen struct {
 	ArrivedAt time.Time
-	// AskedAt is the time before the request for a list. The object in the response is at least as new as AskedAt.
-	// AskedAt is zero for a change that a watch delivered.
+	// AskedAt is the instant just before the agent requested a list. The object in the response is at least as new as
+	// AskedAt. AskedAt is zero for a change that a watch delivered.
 	AskedAt    time.Time
 	Version    uint64 // resourceVersion; 0 if unknown
 	Exists     bool   // false if the API server has no such object

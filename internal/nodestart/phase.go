@@ -11,7 +11,7 @@ const (
 	PhaseRegistration  Phase = "kubelet_registration" // the kubelet started → the Node object describes this boot
 	PhaseRuntime       Phase = "runtime"              // the kubelet reports that the container runtime is not ready
 	PhaseNetworkPlugin Phase = "network_plugin"       // the kubelet reports that the runtime's network is not ready
-	PhaseKubelet       Phase = "kubelet"              // the kubelet reports another problem, or no problem
+	PhaseKubelet       Phase = "kubelet"              // the kubelet reports a problem of its own, or an unknown problem
 	PhaseTaint         Phase = "taint"                // ready → the last start-up taint was removed
 	PhaseDaemonSet     Phase = "daemonset"            // start-up of the DaemonSet pod that the node waits for
 	PhaseAwaitingPod   Phase = "awaiting_pod"         // schedulable → the first workload pod was created

@@ -42,7 +42,7 @@ func reasonsOf(message string) (found reason) {
 	return found
 }
 
-// phases lists the phases that the time of the problems can belong to.
+// phases lists the possible phases of a node that has these problems.
 func (r reason) phases() []Phase {
 	if r&reasonUnknown != 0 {
 		return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet}

@@ -30,7 +30,7 @@ func (e *Evidence) addState(s state) {
 	if next {
 		s.arrivedAt = earlier(s.arrivedAt, e.states[i+1].arrivedAt)
 	}
-	if i >= 0 && e.states[i].to > s.from { // the blockers changed to the blockers of s, and then back
+	if i >= 0 && e.states[i].to > s.from { // the blockers of e.states[i] applied before s, and again after s
 		back := e.states[i]
 		back.from, back.arrivedAt = s.from+1, back.lastAt
 		s.arrivedAt = earlier(s.arrivedAt, back.arrivedAt)

@@ -50,7 +50,7 @@ type Span struct {
 	// Step is the phase of the pod, for PhaseDaemonSet and PhaseWorkload.
 	Step  timeline.Phase
 	Pod   string // namespace/name of the pod, for PhaseDaemonSet and PhaseWorkload
-	Taint string // key of the taint, for PhaseTaint; also set if PhaseDaemonSet explains a part of a taint's time
+	Taint string // key of the taint, for PhaseTaint and for a PhaseDaemonSet that replaces a part of PhaseTaint
 	Owner string // who removes the taint
 	// Candidates lists the phases that the time can belong to, for PhaseUnattributed.
 	Candidates     []Phase

@@ -29,9 +29,9 @@ func (t Timeline) Verdict() string {
 	return text
 }
 
-// Waited returns the time for which the first workload pod waited for this node, and one sentence about this time. The
-// time begins with the creation of the pod, or with the removal of its last scheduling gate. The time ends when the pod
-// was bound to the node. If this time begins after the registration of the node, Waited returns zero.
+// Waited returns how long the first workload pod waited for this node, and one sentence about this wait. The wait
+// starts when the pod is created, or when its last scheduling gate is removed. The wait ends when the pod is bound to
+// the node. If the wait starts after the registration of the node, Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload
 	if w == nil || w.Again || w.BoundAt.IsZero() || w.BoundAt.Before(t.BootedAt) {
