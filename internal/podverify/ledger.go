@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxTombstones limits the tombstones. A tombstone is an entry for a pod that a comparison with a list found to be
-// deleted. The entry exists until the watch also reports the deletion.
+// maxTombstones is the maximum number of tombstones. A tombstone is an entry for a pod that a comparison with a list
+// found to be deleted. The entry exists until the watch also reports the deletion.
 const maxTombstones = 256
 
 // ledger records the version of each pod in the store. The versions allow comparisons of the store with a list. The
