@@ -2,7 +2,7 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. If a view is unknown (a later version), `ignored` names it, and parse selects the view of
+// parse reads a fragment. `ignored` names a view that this version does not know; parse then selects the view of
 // start-ups.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');

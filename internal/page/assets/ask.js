@@ -40,7 +40,7 @@ export function pause(milliseconds, signal) {
   });
 }
 
-// An Aggregate requests its sums again after a change, at most once in a few seconds.
+// An Aggregate requests its sums again after a change, at most every few seconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
   #least; // milliseconds between two requests

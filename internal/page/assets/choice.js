@@ -3,7 +3,7 @@
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a comparison for each column. Each comparison puts the start-ups that readers need most at the top.
+// orders has a compare function for each column. Each function puts the most useful start-ups at the top.
 const orders = {
   __proto__: null,
   started: (a, b) => b.createdAt - a.createdAt,
@@ -54,8 +54,8 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
-// start-ups that match all other filters. By default, start-ups in progress are sorted by age, a stable order.
+// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), `choose` counts
+// the start-ups that match all other filters. By default, start-ups in progress have a stable order: by age.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

@@ -45,7 +45,7 @@ export function perFrame(work) {
   };
 }
 
-// sync gives the element `host` one child for each item, in order. Each item keeps its child, so that the child keeps the focus.
+// sync gives the element `host` one child for each item, in order. An item keeps the same element, so that the focus stays.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {

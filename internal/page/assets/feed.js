@@ -5,7 +5,7 @@ import { ask, Refusal } from './ask.js';
 import { starts } from './startup.js';
 
 const PAGE = 250; // maximum number of start-ups in a response, because a larger response would block the page
-const SILENCE = 5000; // milliseconds until the page requests the list without `reset`, because a proxy can delay the stream
+const SILENCE = 5000; // milliseconds that the page waits for `reset` before it requests the list: a proxy can delay `reset`
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page disconnects, because a browser opens at most six connections to a server
@@ -54,7 +54,7 @@ export class Feed {
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // `gone` replaces earlier events of the pod, for example the end of its start-up.
+      // `gone` can replace an unsent event of the pod, such as the end of its start-up.
       if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
     on('pulls', ({ items }) => this.#known.pulling(items));

@@ -46,7 +46,7 @@ let cameFromList = false;
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
-  } catch { // some browsers limit the number of calls in a minute
+  } catch { // some browsers limit the number of calls per minute
     location.replace(address); // the event `hashchange` calls the function `follow`
     return;
   }

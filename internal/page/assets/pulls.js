@@ -41,7 +41,7 @@ export function pullCells(p) {
     ...[exact(p.queue_seconds), exact(p.pull_seconds), exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes_per_second, 1)].map((text) => number(text))];
 }
 
-// burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.
+// burstOf returns the pulls of the latest burst, oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.
 // `startedAt` is the time of the request to the runtime, or NaN if no source reports this time.
 export function burstOf(pulls) {
   const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
@@ -60,7 +60,7 @@ export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);
   for (const p of pulling) {
-    const slack = 20; // the timestamps of two sources can overlap
+    const slack = 20; // ms by which two sources can disagree
     let lane = lanes.find((l) => l.at(-1).to <= p.startedAt + slack);
     if (!lane) lanes.push(lane = []);
     lane.push(p);

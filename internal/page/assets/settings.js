@@ -1,4 +1,4 @@
-// The reader's settings, which the browser stores: the theme, and the time zone of instants (milliseconds since 1970).
+// The reader's settings, which the browser stores: the theme and the time zone. Instants are in ms since 1970.
 
 import { mark, write } from './dom.js';
 

@@ -16,8 +16,8 @@ export function explainWorkload(workload, node, revisions = '') {
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
-// linkOf returns a text that opens the same view on another computer. For a loopback address, the text is a command and
-// the quoted part of the address that selects the view.
+// linkOf returns a text that opens the same view on another computer. For a loopback address, the text is a command,
+// followed by the view's fragment in quotes.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";

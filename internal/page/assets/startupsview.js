@@ -196,7 +196,7 @@ function lately(over, matching) {
   return most && 'Main causes of ' + count(over.length, matching + 'recent start-up', matching + 'recent start-ups') + ': ' + most + '.';
 }
 
-// withoutTotal returns a verdict without its length and error bound, which have their own columns.
+// withoutTotal returns a verdict without the total and error bound, which have their own columns.
 function withoutTotal(verdict) {
   const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
   return why ? why[1] : verdict;

@@ -11,7 +11,7 @@ const piled = /(\p{M}{4})\p{M}+/gu;
 
 function show(character) { return '⟨' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟩'; }
 
-// The function `visible` limits the length of a text, and adds the number of removed characters.
+// The function `visible` limits the length of a text and adds the number of removed characters.
 export function visible(text, most = NAMES) {
   if (text === undefined || text === null) return '';
   text = String(text);
@@ -39,7 +39,7 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// The function `running` omits digits of a growing length that would change too fast to read.
+// `running` formats a growing length without the digits that change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
