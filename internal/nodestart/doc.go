@@ -14,18 +14,18 @@
 //
 // # Time
 //
-// Each boundary between two phases is an interval that contains the true instant. The time of a phase is the distance
-// between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible distance
-// between the time of the phase and the truth. Timestamps of the API server and of the kubelet's conditions are
-// truncated to seconds. The upper bound of a change is the time at which the agent received the change. The lower bound
-// of a change is the latest time at which the older state certainly existed. The lower bound comes from a list request
-// that still returned the older state, or from the latest timestamp in the object.
+// Each boundary between two phases is an interval that contains the true instant. The duration of a phase is the
+// distance between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible
+// distance between this duration and the true duration. Timestamps of the API server and of the kubelet's conditions
+// are truncated to seconds. The upper bound of a change is the time at which the agent received the change. The lower
+// bound of a change is the latest time at which the older state certainly existed. The lower bound comes from a list
+// request that still returned the older state, or from the latest timestamp in the object.
 //
 // # Assumptions
 //
 // The kubelet writes changed messages of the condition Ready to the API server only every 10 s. The package assumes
 // that no problem of the runtime begins after the last message and ends before the node is ready. Problems of the
 // network plugin and of the kubelet itself exist from the start of the kubelet. A solved problem of the network plugin
-// or of the kubelet does not return. If a message names the network, the time belongs to the network plugin. The
-// network plugin can wait for another component, but the evidence does not name this component.
+// or of the kubelet does not return. If a message names the network, the time until the problem is solved belongs to
+// the network plugin. The network plugin can wait for another component, but the evidence does not name this component.
 package nodestart

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxStates is the maximum number of different versions of the Node object that an Evidence keeps. A start-up has
-	// about ten versions.
+	// maxStates is the maximum number of states of the Node object that an Evidence keeps. During a start-up, the Node
+	// object has about ten states.
 	maxStates = 64
 	// maxPods is the maximum number of pods that an Evidence keeps. A node has at most 110 pods by default.
 	maxPods = 512
@@ -53,7 +53,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // when the first version with this state arrived, or a newer version if that arrived earlier
+	arrivedAt time.Time // earliest arrival of a version with this state or with a newer state
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown
@@ -63,7 +63,7 @@ type state struct {
 	message   string
 	taints    []Taint
 	network   *Condition // NetworkUnavailable; nil if the object has no such condition
-	gap       bool       // versions before this state are missing, because there were too many
+	gap       bool       // states before this state were dropped because of maxStates
 }
 
 func (s state) sameBlockers(o state) bool {

@@ -76,9 +76,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	return t, true
 }
 
-// clockChanged appends the only phase of the timeline if the node's clock was set during the start-up. No evidence
-// shows which timestamps are from before the change, so the only known fact is the total time. The error bound of the
-// total time includes the change.
+// clockChanged appends one unattributed phase for the whole start-up. The node's clock was set during the start-up, and
+// no evidence shows which timestamps are from before the change, so the only known fact is the total time. The error
+// bound of the total time includes the change.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
@@ -90,7 +90,7 @@ func (f *fold) clockChanged() {
 	f.until(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 
-// milestones computes the boundaries until the node was ready.
+// milestones determines when the machine booted, the kubelet started, and the node was registered and ready.
 func (f *fold) milestones() {
 	f.booted = knownAs(truncated(f.boot.At, f.boot.Resolution), sourceMachine)
 	f.registered = f.registration()
@@ -156,7 +156,7 @@ func (f *fold) registration() known {
 func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
 // ofControlPlane returns the interval of a timestamp from the control plane's clock. As in package timeline, the
-// interval includes the difference of the clocks only if this difference is certain.
+// interval includes the difference between the clocks only if this difference is certain.
 func (f *fold) ofControlPlane(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {
@@ -194,7 +194,7 @@ func (f *fold) registeredBefore() (proof time.Time) {
 	return proof
 }
 
-// reached lists the known boundaries of the node itself.
+// reached lists the known milestones of the node's start-up.
 func (f *fold) reached() []Milestone {
 	var all []Milestone
 	for _, one := range []struct {
@@ -251,7 +251,8 @@ func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	f.cursor, f.sources = to, end.sources
 }
 
-// append adds a span. If the previous span has the same work, append merges the two spans.
+// append adds a span. If the previous span has the same phase, cause, pod, taint and candidates, and neither span has a
+// step, append merges the two spans.
 func (f *fold) append(s Span) {
 	if n := len(f.spans); n > 0 {
 		last := &f.spans[n-1]
@@ -273,7 +274,8 @@ func join(a, b []string) []string {
 
 // boundary returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
 // evidence limits the interval. Several milestones can have the same estimate, so the result includes the intervals of
-// all these milestones. If the instant is not a milestone, only the ends of the start-up limit the interval.
+// all these milestones. If the instant is not a milestone, only the beginning and the end of the start-up limit the
+// interval.
 func boundary(t timeline.Timeline, at time.Time) interval {
 	all, found := exactly(at), false
 	for _, m := range t.Milestones {

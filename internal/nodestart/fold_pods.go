@@ -11,7 +11,7 @@ import (
 // candidate is a pod that can be the first workload pod.
 type candidate struct {
 	timeline *timeline.Timeline // the pod's first start-up; nil for a pod from before the boot
-	again    *PodReady          // nil for a pod that started for the first time after the boot
+	again    *PodReady          // the pod's readiness after the boot; nil for a pod that was bound after the boot
 	bound    known              // unknown for a pod from before the boot
 	ready    known
 }
@@ -82,8 +82,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// podReady returns the time when a pod was ready. Other milestones can have the same estimate and a longer interval.
-// An example is the success of the readiness probe. So podReady uses only the evidence of the milestone "ready".
+// podReady returns the time when a pod was ready. Other milestones, for example the success of the readiness probe, can
+// have the same estimate and a longer interval. So podReady uses only the evidence of the milestone "ready".
 func podReady(t timeline.Timeline) interval {
 	for _, m := range t.Milestones {
 		if m.Milestone == timeline.MilestoneReady && m.At.Equal(t.SettledAt) && !m.Earliest.IsZero() &&
@@ -102,7 +102,7 @@ func (f *fold) boundSinceBoot(uid string) bool {
 }
 
 // earliestReady returns the pod with the earliest estimate. If another pod was actually ready first, the interval of
-// the result also contains the time of that pod.
+// the result also contains the time when that pod was ready.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))
@@ -145,8 +145,8 @@ func (f *fold) otherTaints() bool {
 }
 
 // takesPodsUntil returns the latest time for which the evidence proves that no start-up taint kept the first workload
-// pod from the node. The second result is false if this time is not before the binding of the pod. A taint that still
-// existed after the binding did not keep the pod from the node.
+// pod from the node. The second result is true only if the binding of the pod is known and is later than the returned
+// time. A taint that still existed after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false

@@ -9,10 +9,10 @@ import (
 
 const (
 	// quickLag is the longest time that the kubelet needs to report the node as ready after the last problem has ended.
-	// quickLag applies to the kubelet's first two minutes, in which fastStatusUpdateOnce checks every 100 ms. quickLag
-	// includes the duration of a check.
+	// In the kubelet's first two minutes, its function fastStatusUpdateOnce checks every 100 ms. quickLag includes the
+	// duration of a check.
 	quickLag = 500 * time.Millisecond
-	// quickFor is the time after the kubelet's start in which the kubelet checks often.
+	// quickFor is how long the kubelet certainly checks often after its start.
 	quickFor = 110 * time.Second
 	// slowLag replaces quickLag when quickFor has passed. After quickFor, the kubelet checks the runtime only
 	// every 5 s, and its own status only every 10 s.
@@ -49,7 +49,7 @@ func (f *fold) orBound(k known) known {
 	return knownAs(earlierOf(k.interval, b.interval), sources...)
 }
 
-// staleAfter is the time for which the last known version of the Node object counts as the current version.
+// staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
 // assured returns the end of a state of the node. If the end is unknown, assured returns the latest boundary at which
@@ -81,7 +81,8 @@ func nodePhases() []Phase {
 func (f *fold) untilRegistered() {
 	begin := []Phase{PhaseMachine}
 	if f.kubelet.is {
-		f.until(f.kubelet, Span{Phase: PhaseMachine}) // even if a pod is bound while the machine boots
+		// A pod that is bound while the machine boots does not end this phase.
+		f.until(f.kubelet, Span{Phase: PhaseMachine})
 		begin = nil
 	} else {
 		f.missing = append(f.missing, "kubelet_started")
@@ -96,8 +97,7 @@ func (f *fold) untilRegistered() {
 	}
 	end := f.orBound(f.registered)
 	if seen := f.kubeletSeen(); !f.kubelet.is && seen.is && end.is && end.at.Before(seen.at) {
-		// The pod was bound to a Node object from before the boot. Possibly, the machine was still booting at this
-		// time.
+		// The pod was bound to a Node object from before the boot, possibly while the machine was still booting.
 		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
 			span.Candidates = append(span.Candidates, PhaseWorkload)
 		}
@@ -120,11 +120,11 @@ func (f *fold) kubeletSeen() known {
 	return known{}
 }
 
-// untilReady divides the time before the node was ready into the times of the kubelet's problems. The kubelet reports
-// its problems when it registers the node, and then every 10 s. A problem of the network plugin or of the kubelet
-// itself begins with the start of the kubelet. If the last message before the node was ready contains a problem of the
-// network plugin or of the kubelet, this problem has existed since the registration. Only a problem of the runtime can
-// begin after the registration.
+// untilReady appends the phases from the registration until the node was ready, based on the problems that the kubelet
+// reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the network
+// plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was ready
+// contains a problem of the network plugin or of the kubelet, this problem has existed since the registration. Only a
+// problem of the runtime can begin after the registration.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {
@@ -161,16 +161,15 @@ func (f *fold) untilReady() {
 		change := f.changeTo(begin)
 		change.earliest = change.earliest.Add(-slowLag) // the kubelet reports problems late
 		f.untilSolved(f.orBound(change), unready[begin-1].reasons)
-	} else { // the problem can have begun after the registration and before the first message
+	} else { // the problem can have begun between the registration and the first message
 		f.until(f.orBound(knownAs(exactly(unready[0].arrivedAt), sourceNode)), Span{
 			Phase: PhaseUnattributed, Candidates: reasonUnknown.phases()})
 	}
 	f.untilSolved(ready, reasonRuntime)
 }
 
-// untilSolved charges the time until end to the phase that the problems belong to. Several problems are one
-// unattributed phase, because no evidence
-// separates them.
+// untilSolved charges the time until end to the phase that the problems belong to. Several problems become one
+// unattributed phase, because no evidence separates them.
 func (f *fold) untilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over

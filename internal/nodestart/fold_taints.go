@@ -16,7 +16,8 @@ type heldTaint struct {
 }
 
 // heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
-// removed. Any other taint that the node keeps, for example on a node for special workloads, is not a start-up taint.
+// removed. A taint that stays and is not in taintTable, for example on a node for special workloads, is not a start-up
+// taint.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
@@ -59,12 +60,12 @@ func (h heldTaint) begin(f *fold) interval {
 	return exactly(f.states[0].arrivedAt)
 }
 
-// untilSchedulable divides the time after the node was ready into the times of the start-up taints. If several taints
-// exist at the same time, the phase belongs to the taint that is removed last, because the node waits for the removal
-// of this taint all the time.
+// untilSchedulable appends the phases from the time when the node was ready until no start-up taint kept workloads
+// away. If several taints exist at the same time, the phase belongs to the taint that is removed last, because the node
+// waits for the removal of this taint during the whole phase.
 func (f *fold) untilSchedulable() {
 	if !f.orBound(f.ready).is {
-		return // the time until now already belongs to other phases
+		return // earlier phases already cover the time until now
 	}
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	seen := f.taintsKnown()
@@ -140,8 +141,9 @@ func (f *fold) tolerated(h heldTaint) response {
 	return possibly
 }
 
-// taintsKnown returns the time from which the agent knew the taints. The result is empty in two cases: the agent knew
-// the taints when the node became ready, or a taint of the first state has existed since the registration.
+// taintsKnown returns the time from which the agent knew the taints. The result is empty if the agent knew the taints
+// when the node became ready, if a taint of the first state has existed since the registration, or if the agent knows
+// no state.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {
