@@ -45,8 +45,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. If a viewer blocks, at most maxBatch events
-	// stay in memory after the log has dropped them.
+	// maxBatch is the maximum number of events that Viewer.Next returns. A viewer that blocks keeps at most maxBatch
+	// events in memory after the log has dropped these events.
 	maxBatch = 64
 )
 
@@ -181,8 +181,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched returns true if a viewer is connected, or if the last viewer disconnected less than lingering ago.
-// If the result is false, isWatched has dropped the log.
+// isWatched returns true while a viewer is connected, and until the duration "lingering" has passed since the last
+// viewer disconnected. If the result is false, isWatched has dropped the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 	return batch, h.news
 }
 
-// Disconnected adds 1 to the number of viewers that the server disconnected because they do not read.
+// Disconnected adds 1 to the number of viewers that the server disconnected because they did not read.
 func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
 
 // Close removes the viewer.

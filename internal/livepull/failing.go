@@ -13,7 +13,7 @@ type failingPull struct {
 	why      imagepull.Failure
 }
 
-// waitingPull is a pull that a pod of the namespace waits for.
+// waitingPull is a pull that a pod waits for, with the namespace of the pod.
 type waitingPull struct {
 	namespace string
 	bucket    int // group of the pod's workload
@@ -24,9 +24,9 @@ type waitingPull struct {
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload, or of the pod if it has no owner. Runners of CI jobs create many pods
-// without an owner in one namespace, and a broken registry must not look like the problem of a single workload. A
-// workload has the same group on all nodes. The cluster has at most as many groups as workloads, even if a workload has
-// many pods.
+// without an owner in one namespace, and a broken registry must not look like the problem of a single workload. All
+// pods of a workload have the same group on all nodes. So pods of several groups prove that several workloads are
+// affected.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

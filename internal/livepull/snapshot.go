@@ -59,8 +59,8 @@ const againSlack = 2 * time.Second
 const requestSlack = time.Second
 
 // Since returns a time before which none of the current pulls started. If no pull is in progress, Since returns the
-// zero time. Downloads must include all pulls that the runtime started after the returned time, even pulls that
-// currently receive no content.
+// zero time. The field Downloads must include every pull that the runtime started after the returned time, even a pull
+// that currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -131,7 +131,7 @@ func (s Snapshot) assigned() []requestedPull {
 			fitting[0].take(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download gets no record: the runtime currently downloads nothing for the image, or the image is not
+			// This download gets no record: the runtime is downloading none of its blobs, or its repository is not
 			// known yet.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,

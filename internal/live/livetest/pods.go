@@ -69,7 +69,7 @@ func (p *Pods) Pulls(context.Context) (livepull.Snapshot, error) {
 	return p.pulls(), nil
 }
 
-// All returns the timelines of the pods, like package reconcile.
+// All returns the timelines of all pods, in the same order as Reconciler.Present.
 func (p *Pods) All(context.Context) ([]timeline.Timeline, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
