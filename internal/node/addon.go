@@ -30,7 +30,7 @@ const (
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {
-		owner.Name = "" // the owner of a static pod's mirror is the node
+		owner.Name = "" // the owner of a static pod is its node, not an add-on
 	}
 	return Addon{
 		Name: text(cmp.Or(pod.Annotations[componentName], pod.Labels["app.kubernetes.io/name"], pod.Labels["k8s-app"],

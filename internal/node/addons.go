@@ -150,7 +150,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// holders returns the pods that get the add-on names, by name.
+// holders returns the pod that gets each add-on name: see comparePriority.
 func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {

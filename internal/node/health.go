@@ -35,7 +35,7 @@ type Health struct {
 	Exists     bool // true if the API server has the Node object
 	Place      Place
 	Conditions []Condition // conditions, sorted by type
-	Dropped    int         // number of conditions above the limit
+	Dropped    int         // number of conditions that the limit excluded
 	CreatedAt  time.Time
 	Cordoned   bool
 	NotReady   string // reason of the condition Ready; empty if the condition's status is True

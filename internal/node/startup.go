@@ -26,9 +26,9 @@ const (
 	// startUpSettles is how long the agent must have run before it can settle the node's start-up. Within
 	// startUpSettles, the agent receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
-	// eventsArrive is the time that the kubelet gets to send its Events about the ready node.
+	// eventsArrive gives the kubelet time to send its Events about the ready node before the agent requests them.
 	eventsArrive = 3 * time.Second
-	// reportedFor is the longest time after a start-up in which a new agent still reports the start-up. Without
+	// A new agent reports a completed start-up only if less than reportedFor has passed since its end. Without
 	// reportedFor, each restart of the agent would report the same start-up again.
 	reportedFor = time.Hour
 	// askLimit is the timeout of one request.
@@ -41,14 +41,14 @@ type StartUpConfig struct {
 	Client   rest.Interface // lists the Node object
 	Events   rest.Interface // lists the kubelet's Events about the node; nil to use no Events
 	NodeName string
-	// Present returns the timelines of all pods of the node, and Skew returns the difference of the clocks. Present and
-	// Skew can block until ctx is done.
+	// Present returns the timelines of all pods of the node, and Skew returns the difference between the clocks.
+	// Present and Skew can block until ctx is done.
 	Present func(ctx context.Context) ([]timeline.Timeline, error)
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	// PodsListed reports whether the agent has received the list of the node's pods.
 	PodsListed func() bool
-	// Settled receives the record of the completed start-up once. If the start-up ended longer than reportedFor ago,
-	// the agent does not call Settled. Settled must not block.
+	// Settled receives the record of the completed start-up once. If the start-up has been over for longer than
+	// reportedFor, the agent does not call Settled. Settled must not block.
 	Settled func(api.NodeStartUpRecord)
 	Report  health.Report
 	Now     func() time.Time
@@ -64,7 +64,7 @@ type StartUp struct {
 	mu       sync.Mutex
 	evidence *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
 	boot     nodestart.Booted
-	unready  map[string]bool // UIDs of pods from before the boot that were not ready
+	unready  map[string]bool // UIDs of pods that existed before the boot and that the agent has seen as not ready
 	readyAt  time.Time       // arrival of the first ready Node object
 	asked    bool            // the agent has requested the Events
 	record   *api.NodeStartUpRecord
@@ -105,7 +105,7 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 	seen := nodeSeen(n, askedAt, s.config.Now())
 	s.evidence.Observe(seen)
-	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID // an older object can still be ready after a reboot
+	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID // the status from before the boot can be ready
 	if isReady(n) && ofBoot && s.readyAt.IsZero() {
 		s.readyAt = seen.ArrivedAt
 	}
