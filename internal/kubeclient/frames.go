@@ -63,7 +63,7 @@ func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 }
 
 type frameReader struct {
-	io.ReadCloser // returns io.ErrShortBuffer until the frame is complete
+	io.ReadCloser // client-go's reader; returns io.ErrShortBuffer until the frame is complete
 	frames        Frames
 	buffer        []byte
 	rest          []byte // unread part of the current frame

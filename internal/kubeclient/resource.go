@@ -22,8 +22,8 @@ const (
 	// ProvenAfter is how long a watch must stay open to prove that the API server works. ProvenAfter is necessary
 	// because client-go returns a closed watch if the connection broke before the response.
 	ProvenAfter = time.Second
-	// CatchUp is the time after the start of a watch in which events can still be old. The API server sends all
-	// missed events in one burst, and does not mark the last event.
+	// CatchUp is how long a new watch can still deliver old events. The API server sends all missed events in one
+	// burst, and does not mark the last event.
 	CatchUp = time.Second
 )
 
@@ -53,8 +53,8 @@ func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime
 	return r.request(options).Do(ctx).Get()
 }
 
-// OpenList returns the encoded response to a list. The caller decodes the response while it reads. A read fails if
-// the response is not complete within 30 s. The caller must call Close.
+// OpenList returns the encoded response to a list request. The caller decodes the response while it reads. A read fails
+// if the response is not complete within 30 s. The caller must call Close.
 func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, responseTimeout, errNoResponse)
 	body, err := r.request(options).Stream(ctx)

@@ -58,7 +58,7 @@ func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
 // trafficCounts are the counts of one verb on one resource.
 type trafficCounts struct {
 	requests prometheus.Counter
-	bytes    prometheus.Counter // received bytes of the bodies; the API server can compress a body
+	bytes    prometheus.Counter // bytes of the response bodies, after decompression
 }
 
 // The method "of" returns the counters of a key. The first call for a key creates its counters.
