@@ -21,8 +21,8 @@ const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in one
 	// comparison. Even a large node has only several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long a comparison waits for the watch to report the changes in a list. If the watch reports
-	// a change only after this time, the change counts as a difference.
+	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. A change that
+	// the watch reports later can count as a difference.
 	verifyPatience = 5 * time.Second
 )
 
@@ -54,7 +54,7 @@ type watched interface {
 	Explain(err error) string
 }
 
-// New creates a Verifier, and registers its metrics.
+// New creates a Verifier and registers its metrics.
 func New(config Config) *Verifier {
 	return &Verifier{
 		ledger: &ledger{versions: map[string]string{}}, config: config,
@@ -62,7 +62,7 @@ func New(config Config) *Verifier {
 	}
 }
 
-// Run implements podwatch.Verifier. Run compares the pods with a list at each interval until ctx is done.
+// Run implements podwatch.Verifier. Run compares the watched pods with a list once per interval until ctx is done.
 func (v *Verifier) Run(ctx context.Context, pods *podwatch.Pods) { v.run(ctx, pods) }
 
 func (v *Verifier) run(ctx context.Context, pods watched) {
@@ -133,9 +133,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 	return found, nil
 }
 
-// listPages requests a list page by page, and adds its pods to the listing. The requests have no resource version, so
-// the API server makes sure that its cache is current. For a watch, the API server does not check whether its cache is
-// current.
+// listPages lists the pods page by page and adds them to the listing. The requests have no resource version, so the API
+// server makes sure that its cache is current. For a watch, the API server does not check whether its cache is current.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

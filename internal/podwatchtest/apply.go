@@ -31,7 +31,7 @@ func (s *Server) BeforeApply(interfere func()) {
 	s.interfere = interfere
 }
 
-// ResponseApplies makes the server respond to each apply with the given status, without a change of the pod. Code 0
+// ResponseApplies makes the server respond to each apply with the given status instead of changing the pod. Code 0
 // ends this fault.
 func (s *Server) ResponseApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
@@ -93,9 +93,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the server's pod has
-// another UID or version than the request, apply responds with a conflict. apply removes annotations that the manager
-// no longer sends.
+// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the request contains
+// a UID or a version that differs from the server's pod, apply responds with a conflict. apply removes annotations that
+// the manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, response := s.interfere, s.noApply

@@ -191,7 +191,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 }
 
 // newsAfter returns the changes after a version, and a channel that is closed at the next change. newsAfter also
-// returns the function from the last call of the method Lose. newsAfter sets *version to the version of the latest
+// returns the function that the last call of the method Lose set. newsAfter sets *version to the version of the latest
 // change. The result "expired" is true if the server no longer has all changes after the given version.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
@@ -207,7 +207,8 @@ func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan
 	return news, s.changed, s.lost, expired
 }
 
-// withKind returns a copy of an object. The copy contains the object's kind, as responses require.
+// withKind returns a copy of an object. The copy contains the object's kind, because clients expect the kind in
+// responses.
 func withKind(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {

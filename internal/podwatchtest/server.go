@@ -1,7 +1,7 @@
 // Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
 // HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
-// annotations. Tests add the objects. Tests can also make the server hang, close its watches, drop its history, or
-// refuse requests. Every method is safe for concurrent use.
+// annotations. Tests add objects with the method Put. Tests can also make the server hang, close its watches, drop its
+// history, or refuse requests. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
@@ -28,16 +28,16 @@ type Server struct {
 
 	mu          sync.Mutex
 	version     int // version of the latest change
-	oldest      int // oldest version in the history
+	oldest      int // oldest version from which a watch can start
 	history     []change
 	objects     map[string]object // current objects, by resource, namespace and name
 	changed     chan struct{}     // channel that the server closes and replaces at every change
 	broken      chan struct{}     // channel that the server closes and replaces to close all watches
-	finalStatus *metav1.Status    // status at the end of each watch; nil for none
+	finalStatus *metav1.Status    // status that the server sends before it closes a watch; nil to send none
 	watches     int
 	refusal     *metav1.Status
 	hang        bool
-	slowList    string // namespace whose lists get no response
+	slowList    string // namespace whose list requests get no response
 	noStream    bool
 	expire      *time.Duration // time until each watch receives status 410; nil if watches never receive it
 	slow        time.Duration  // wait before each existing object in a watch's response
@@ -133,7 +133,7 @@ func (s *Server) Forget() {
 	s.oldest = s.version
 }
 
-// BreakWatches closes every open watch and sends no final event.
+// BreakWatches closes every open watch without a final event.
 func (s *Server) BreakWatches() { s.endWatches(nil) }
 
 // ExpireWatches closes every open watch with status 410, as if the server had dropped the history.
@@ -172,7 +172,7 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// HangLists makes the server accept lists of a namespace without responding to them.
+// HangLists makes the server accept requests for lists of a namespace without responding to them.
 func (s *Server) HangLists(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Server) Watches() int {
 }
 
 // Requests returns the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
-// field selector and the user.
+// field selector and, if the request impersonates a user, this user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,13 +1,13 @@
 // Package pulse aligns the periodic work of the agent. The work of one wake-up takes about ten microseconds of CPU
 // time. But after a sleep, the wake-up itself takes about a hundred microseconds, because the process's data has left
-// the CPU's caches. So all periodic work runs at the same instants.
+// the CPU's caches. Therefore, the agent does all periodic work at the same instants.
 package pulse
 
 import "time"
 
 // Until returns the time from now until a multiple of an interval. Until counts the multiples from the start of year 1,
-// by the wall clock. If the next multiple is less than half an interval away, Until uses the following multiple. So a
-// timer that fires a little too early does not fire again immediately. The interval must be positive.
+// by the wall clock. If the next multiple is less than half an interval away, Until uses the multiple after it.
+// Therefore, a timer that fires slightly too early does not fire again immediately. The interval must be positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // the wall clock without the monotonic clock
 	wait := now.Truncate(interval).Add(interval).Sub(now)
