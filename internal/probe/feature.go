@@ -29,8 +29,9 @@ type settings struct {
 	read    Config // contents of the file at the start of the agent
 }
 
-// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. The
-// flag --probes-file calls the function "node", so the agent must parse its own flags before this flag.
+// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. To
+// validate the value of --probes-file, the flag parser calls the function "node". Therefore, the agent must parse its
+// own flags first.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{

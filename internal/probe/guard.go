@@ -69,8 +69,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer checks each address immediately before the connection to this address. An earlier check is not
-// sufficient, because a name can resolve to different addresses.
+// guardedDialer checks each address immediately before the connection to this address. A check before the dial is not
+// sufficient, because each lookup of a name can return different addresses.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -18,8 +18,8 @@ const registryPrefix = "registry:"
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries once per interval, and concurrently. When ctx is done,
-// followRegistries returns the names of the probes whose series still exist.
+// followRegistries probes the most used registries concurrently, once per interval. When ctx is done, followRegistries
+// returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	probed := map[string]*followed{}
 	warned := map[string]bool{} // refused registries that are already in the log

@@ -16,14 +16,14 @@ import (
 // Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load reads the configuration file again, and the files that the configuration names.
+	// Load reads the configuration file and the files that it names again.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. The
-	// list contains only registries with confirmed pulls (timeline.Pull.Confirmed). Each entry is HOST[:PORT]. The
-	// Runner can change the list.
+	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. The list
+	// contains only registries with confirmed pulls (timeline.Pull.Confirmed). Each entry is HOST[:PORT]. The Runner
+	// can modify the returned list.
 	Pulled func(context.Context) []string
 	Report health.Report // receives true while the configuration is valid
 	Logger *zap.Logger
@@ -86,7 +86,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// The method "once" makes one attempt, and records its outcome unless ctx is done.
+// The method "once" makes one attempt and records its outcome unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // The type "stages" measures the stages of one attempt. If a stage occurs several times, for example with redirects,
-// the stage's length is the sum of all times. The type is safe for concurrent use, because net/http dials in the
-// background, even after the attempt.
+// its length is the sum of all its durations. The type is safe for concurrent use, because net/http can dial in the
+// background, even after the attempt has ended.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -26,14 +26,14 @@ func newStages() *stages {
 func (s *stages) begin(stage Stage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// If the attempt tries several addresses, the stage starts with the first address.
+	// If the attempt tries several addresses, the stage starts when the attempt tries the first address.
 	if _, open := s.open[stage]; !open && !s.over {
 		s.open[stage] = time.Now()
 	}
 }
 
 // end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no address
-// succeeds, the failed stage is the last stage of the attempt.
+// succeeds, the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

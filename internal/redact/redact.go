@@ -1,7 +1,7 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
-// and URLs. The package is pure. The packages that read from the API server and the
-// runtime redact each text before they pass it to other packages. The reader of
-// recordings redacts the texts of older agents. Outputs therefore do not redact texts again.
+// and URLs. The package is pure. The packages that read from the API server and the runtime redact each text before
+// they pass it to other packages. Package recording redacts the texts in recordings of older agents. Outputs therefore
+// do not redact texts again.
 package redact
 
 import (
@@ -15,19 +15,18 @@ import (
 const Marker = "REDACTED"
 
 const (
-	// maxText is the maximum length in bytes of a searched text. A limit is necessary because the search of 4 KiB
-	// takes up to 8 ms, and an Event's message can be as long as an object. Outputs show at most the first KiB and the
-	// last KiB of a text.
+	// maxText is the maximum length in bytes of a searched text. A limit is necessary because the search of 4 KiB takes
+	// up to 8 ms, and an Event's message can be as long as an object. Outputs show at most the first KiB and the last
+	// KiB of a text, so they never need the removed middle.
 	maxText = 4 << 10
-	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" is not a token.
+	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" does not count as a token.
 	leastSecret = 8
 )
 
 // combinedPrefix is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
 const combinedPrefix = "(combined from similar events): "
 
-// quoting lists values of the Event field "reason". In the messages of these Events, the kubelet quotes a container's
-// output, or a command that the kubelet ran.
+// quoting lists the reasons of Events whose message can quote a container's output, or a command that the kubelet ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message removes credentials and container output from the message of an Event.
@@ -55,7 +54,7 @@ const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// assignmentPattern matches key=value, as in queries, mount options and environments.
+	// assignmentPattern matches key=value, as in queries, mount options and environment variables.
 	assignmentPattern = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
 	// optionPattern matches --key value, as in command lines.
@@ -128,7 +127,7 @@ func Text(text string) string {
 }
 
 // shorten removes the middle of a long text. shorten also removes the words at the cut, because no rule recognizes a
-// part of a secret.
+// truncated secret.
 func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -146,7 +145,7 @@ func shorten(text string) string {
 }
 
 // withoutUser removes the user and the query from an address. Standards forbid an unescaped @, / or ? in a password,
-// but people write these characters. Therefore, withoutUser uses the last @ of the address as the end of the user.
+// but people use them unescaped. Therefore, withoutUser uses the last @ of the address as the end of the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]
@@ -164,8 +163,8 @@ func withoutUser(address string) string {
 	return "//" + user + path + query + punctuation
 }
 
-// userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. The @ before an
-// image digest does not count. If the text before the first slash contains neither : nor @, the address has no user,
+// userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. userEnd ignores
+// the @ before an image digest. If the text before the first slash contains neither : nor @, the address has no user,
 // and an @ after the slash is part of the path.
 func userEnd(address string) int {
 	authority := len(address)

@@ -1,6 +1,6 @@
 // Package registrylabel limits the number of values of the label "registry" in metrics. The package is pure. Counters
-// and histograms use Labels. Labels changes a registry's label only if necessary, because the series of a counter must
-// continue. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
+// and histograms use Labels. The type Labels changes a registry's label only if necessary, because the series of a
+// counter must continue. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
 package registrylabel
 
 import (
