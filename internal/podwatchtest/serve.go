@@ -191,8 +191,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 }
 
 // newsAfter returns the changes after a version, and a channel that is closed at the next change. newsAfter also
-// returns the function that the last call of the method Lose set. newsAfter sets *version to the version of the latest
-// change. The result "expired" is true if the server no longer has all changes after the given version.
+// returns the function that the method Lose has set. newsAfter sets *version to the version of the latest change. The
+// result "expired" is true if the server no longer has all changes after the given version.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
 	s.mu.Lock()
