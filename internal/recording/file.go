@@ -13,8 +13,8 @@ const (
 	// MaxFile is the maximum size of a file in bytes. A recorder stops writing to the file before a line that would
 	// exceed this size.
 	MaxFile = 256 << 20
-	// fileBuffer is the size of the write buffer in bytes. The recorder writes the buffer earlier if no observation
-	// waits.
+	// fileBuffer is the size of the write buffer in bytes. If no observation waits, the recorder writes the buffer
+	// before the buffer is full.
 	fileBuffer = 64 << 10
 )
 

@@ -11,7 +11,7 @@ import (
 // Header describes the agent that made the recording.
 type Header struct {
 	Agent        string         // version of the agent
-	Scope        timeline.Scope // sources that the agent could observe
+	Scope        timeline.Scope // which sources the agent had, and which start-ups it reported
 	Terminations bool           // true if the agent followed terminations
 }
 

@@ -13,11 +13,11 @@ const (
 	lastYear  = 2261
 )
 
-// checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read
-// it. The zero time means that the value is absent.
+// checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read it
+// at the same time. The zero time means that the value is absent.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
-// setUTC checks all timestamps in the value behind a pointer, and converts them to UTC.
+// setUTC checks all timestamps in the value behind a pointer and converts them to UTC.
 func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
 
 func checkValue(v reflect.Value, utc bool) error {

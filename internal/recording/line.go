@@ -16,15 +16,15 @@ const (
 	// Version is the version of the format that this package writes. The package reads this version and every older
 	// version.
 	Version = 2
-	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers needs a
-	// tenth of this length.
+	// MaxLine is the maximum length of a line in bytes, including its end. The observation of a pod with a hundred
+	// containers takes up about a tenth of this length.
 	MaxLine = 1 << 20
 )
 
 const kindHeader = "header"
 
-// kinds lists the kinds of lines except the header. A line has the fields of the observation, with the names in the
-// fields' JSON tags. Encode omits fields that are false, zero, empty or absent.
+// kinds lists the kinds of lines except the header. A line contains the fields of the observation, under the names in
+// their JSON tags. Encode omits fields that are false, zero, empty or absent.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -74,7 +74,7 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
-	// A line is never empty, so its first byte is the opening brace.
+	// The encoded value is a JSON object, so its first byte is the opening brace.
 	encoded := append([]byte(`{"kind":"`+kind+`",`), line.Bytes()[1:]...)
 	if len(encoded) > MaxLine {
 		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", len(encoded), MaxLine)

@@ -44,7 +44,7 @@ type Recorder struct {
 	file *File // nil after a failure; only the goroutine in Run uses this field
 }
 
-// New creates a recorder. The recorder writes nothing until Run. New panics if its metric is already registered.
+// New creates a recorder. The recorder writes nothing until Run. New panics if its metrics are already registered.
 func New(config Config) (*Recorder, error) {
 	header, err := EncodeHeader(config.Header)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// The method "after" counts the lines that the file received. If a write failed, the method stops the recording to the
+// The method "after" counts the lines that the file received. If a write failed, the method stops recording to the
 // file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)

@@ -12,7 +12,7 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // true if an earlier mirror pod represents the same start-up of a static pod
+	again    bool // true if an earlier mirror pod already represents this start-up of a static pod
 
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
@@ -47,8 +47,8 @@ func (n *node) complete(t *timeline.Timeline) {
 // are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
-// timelines of the observations before the error. The error wraps ErrTruncated if only the end of the recording is
-// missing.
+// timelines that it has computed from the observations before the error. The error wraps ErrTruncated if only the end
+// of the recording is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node

@@ -11,7 +11,8 @@ const (
 	ringBytes = 4 << 20
 )
 
-// ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
+// ring keeps the latest lines. If the lines exceed a limit, ring drops the oldest lines. ring is safe for concurrent
+// use.
 type ring struct {
 	mu    sync.Mutex
 	lines [][]byte // kept lines, oldest first
