@@ -21,8 +21,8 @@ const (
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between two queries whose responses could refute an Event about one of the
-	// pod's pulls. The agent repeats the query without back-off, because a forged Event can hide the image that other
-	// pods wait for. Only the runtime's response refutes a forged Event.
+	// pod's pulls. The agent repeats the query without back-off, because a forged Event can hide which image other pods
+	// wait for, and only the runtime's response can refute the Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -34,7 +34,7 @@ type pod struct {
 	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up. The
 	// API shows a reported start-up, but the agent does not report the start-up again.
 	reported bool
-	restored bool // true if a previous agent saw the pod
+	restored bool // true if the saved state contains observations of the pod
 	late     bool // true if the agent first saw the pod in a list
 	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero if a list delivered the pod
 	// first, or if the pod is static.
@@ -64,7 +64,8 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith returns a timeline for a given skew. A caller that needs many timelines computes the skew only once.
+// timelineWith returns the pod's timeline for a given skew. A caller that needs many timelines computes the skew only
+// once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled.timeline()
@@ -294,9 +295,9 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Report(Report{Kind: Settled, Timeline: settled})
 }
 
-// settleEnded runs when the agent stops. settleEnded settles completed start-ups, because no more late Events will
-// arrive. If the state file contains a start-up that still waits for the runtime, settleEnded leaves this start-up
-// to the next agent.
+// settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
+// because the stopping agent receives no more Events. If the state file contains a start-up that still waits for the
+// runtime, settleEnded leaves this start-up to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

@@ -13,8 +13,8 @@ type Pulling struct {
 	// Timelines contains the pods that the method Starting returns, and the pods whose ephemeral containers the
 	// Reconciler follows.
 	Timelines []timeline.Timeline
-	// Idle contains the containers that are not running. For a pod that is still starting, Idle contains only
-	// containers that have already completed a run.
+	// Idle contains the containers that are not running but for which the kubelet can pull an image. For a pod that is
+	// still starting, Idle contains only containers that have already completed a run.
 	Idle []timeline.IdleContainer
 }
 

@@ -1,7 +1,7 @@
 // Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
-// pod, and passes the requests of the timelines to the sources. The goroutine in Run also reports the settled
-// timelines, each at most once. The package imports no source and no exporter: cmd/agent connects sources through
-// interfaces, and exporters through reports.
+// pod and requests missing evidence from the sources. The goroutine in Run also reports the settled timelines, each at
+// most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
+// exporters through reports.
 package reconcile
 
 import (
@@ -29,8 +29,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls all
-// functions and methods of a Config. Other goroutines call only Now.
+// Config configures a Reconciler. The functions and methods in a Config must not block. Only the goroutine in Run calls
+// them, except for Registerer, which New uses.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -58,8 +58,8 @@ type Sources interface {
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends the stream.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns the sampling of the node's pressure and runtime on or off. Reconciler calls SampleNode when the
-	// first pod starts, and when no pod is starting any more.
+	// SampleNode turns the sampling of the node's pressure and runtime on or off. The Reconciler turns the sampling on
+	// when a pod starts while no other pod is starting, and off when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 
@@ -86,7 +86,7 @@ type Keeper interface {
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)
-	// Gone receives the UID of a deleted pod, after the pod's start-up was reported as Settled.
+	// Gone receives the UID of a deleted pod. If the pod's start-up is reported as Settled, this report comes first.
 	Gone(uid string)
 }
 
@@ -102,7 +102,8 @@ const (
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.
 	Partial
-	// Settled means that the agent observed the end of a start-up. Each start-up has exactly one Settled report.
+	// Settled means that the agent observed the end of a start-up. Each start-up has at most one Settled report. A
+	// reconstructed start-up has none.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
@@ -178,7 +179,7 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox, and settles completed start-ups without waiting for late Events. If a completed start-up
+// observations in the inbox and settles completed start-ups without waiting for late Events. If a completed start-up
 // still waits for the runtime and is in the saved state, Run leaves this start-up to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
@@ -234,7 +235,7 @@ func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 // from any goroutine.
 func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
-// Present returns the pods on the node, sorted by namespace and name. For pods with the same name, the latest pod
+// Present returns the pods on the node, sorted by namespace and name. Among pods with the same name, the latest pod
 // comes first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods on the node", func() []timeline.Timeline {

@@ -10,7 +10,7 @@ import "github.com/prometheus/client_golang/prometheus"
 //   - late: the start-up was reported as Settled, was not restored, and the agent first saw the pod in a list.
 type reconstructedCounts struct{ over, restored, late prometheus.Counter }
 
-// newReconstructed creates the counters, and registers them unless the registerer is nil.
+// newReconstructed creates the counters and registers them unless the registerer is nil.
 func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",

@@ -14,8 +14,8 @@ type Restored struct {
 	Reported []string
 	// Terminations holds observations of reported pods that were being deleted.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the
-	// agent reports only Events after its start.
+	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
+	// reports only Events that are later than the agent's own start.
 	EventsUntil time.Time
 }
 
@@ -72,8 +72,8 @@ func (r *Reconciler) restore() {
 }
 
 // restorePulls adds the pulls in saved Events to the pull log. Another pod might wait for a saved pull, or use the
-// content of a saved pull. The start of a failed pull depends on earlier pulls in the log, including pulls of other
-// pods.
+// content of a saved pull. The start of a failed pull depends on earlier pulls in the pull log, including pulls of
+// other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted, and
-// packs the timeline to save memory. The other fields are not packed, because the agent often needs them.
+// settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted. To
+// save memory, the agent packs the timeline, but not the other fields, because it often needs these fields.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
 	labels   string          // shared with the pod object

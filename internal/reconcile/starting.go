@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up during which a pod still counts as starting. Callers combine the starting
-// pods with data that can be older than the end of a start-up.
+// lingerTime is the time after a start-up during which a pod still counts as starting. Callers need such pods, because
+// they combine the result with slightly older data, for example with downloads that have just ended.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
@@ -38,10 +38,10 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
-// kubelet's timestamps prove that a start-up was over earlier, startedLately returns false, even while the agent still
-// collects evidence. If startedLately returned true for these start-ups, a scrape after the start of the agent would
-// fold the timelines of all pods of the node.
+// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. For a
+// reconstructed start-up, startedLately returns false if the kubelet's timestamps prove that it ended more than
+// lingerTime ago, even while the agent still collects evidence. Otherwise, a scrape soon after the start of the agent
+// would fold the timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -51,8 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// outlivesAgent reports whether the next agent needs an observation. The next agent can query the runtime about
-// containers that are still running, so an observation of a running container is not necessary.
+// outlivesAgent reports whether the saved state must contain an observation for the next agent. A response of the
+// runtime that shows only running containers in a ready sandbox is not necessary, because the next agent can query the
+// runtime again.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {
