@@ -134,8 +134,8 @@ func (t *Tally) compact() {
 		t.hours[i].sums.fold()
 	}
 	for len(t.hours) > 1 && t.size() > most {
-		// The method time.Time.Add keeps the monotonic reading. The sums can also begin later than the oldest hour: see
-		// Restore.
+		// The method time.Time.Add keeps the monotonic reading. After Restore, t.began can be later than the start of
+		// the hour t.hours[1].
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]

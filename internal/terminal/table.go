@@ -106,7 +106,7 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 		t.fit(widths, page.Columns)
 	}
 	for _, row := range t.rows {
-		line, blank, used := "", "", 0 // blanks wait for a later cell with text, so no row ends with blanks
+		line, blank, used := "", "", 0 // blank collects spaces until a cell has text, so no row ends with spaces
 		for i, cell := range row {
 			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {

@@ -87,8 +87,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to a number of cells, with an ellipsis at the beginning of the text. ClipStart
-// suits names of images, because the ends of the names differ most.
+// ClipStart shortens a clean text to a number of cells, with an ellipsis at the beginning of the text. Use ClipStart
+// for names that differ most at the end, such as names of pods.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {

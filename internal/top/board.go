@@ -63,7 +63,7 @@ type row struct {
 	accuracy              time.Duration // error bound of the total
 	updatedAt             time.Time
 	createdAt, settledAt  time.Time
-	lostAt                time.Time // time of the last data from an unreachable agent; zero while data arrives
+	lostAt                time.Time // time at which the agent became unreachable; zero while data arrives
 }
 
 // puller identifies a container that waits for a pull.
@@ -75,8 +75,8 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
 // grown returns a duration plus the time since the row arrived. grown uses the reader's clock, because the node's clock
-// can differ. For an unreachable agent, grown adds only the time until the agent's last data, because the start-up
-// might be over.
+// can differ. For an unreachable agent, grown adds only the time until the agent became unreachable, because the
+// start-up might be over.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length

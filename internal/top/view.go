@@ -47,9 +47,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// The room for rows excludes two blank lines, two headings, and two lines with the number of omitted rows. One
-		// or two lines of text replace an empty table, the heading of the table, and the line with the number of
-		// omitted rows.
+		// Six lines contain no rows: two blank lines, two headings, and two lines with the number of omitted rows. An
+		// empty table shows one or two lines of text instead of its heading and the number of omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
@@ -75,7 +74,7 @@ func (b *Board) compare(x, y row, now time.Time) int {
 		return cmp.Or(cmp.Compare(x.unknownLength(now), y.unknownLength(now)), cmp.Compare(y.age(now), x.age(now)))
 	case "for":
 		if !x.starting() {
-			return 0 // the table of completed start-ups has no column FOR
+			return 0 // only the table of start-ups in progress has a column FOR
 		}
 		return cmp.Compare(y.grown(y.inPhase, now), x.grown(x.inPhase, now))
 	case "phase":
@@ -215,7 +214,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.lines(layout, page)
 }
 
-// The method "none" returns the text of an empty table.
+// The method "none" returns the lines that the board shows instead of an empty table.
 func (b *Board) none(page terminal.Page, text ...string) []string {
 	if b.layout.NoHeaders {
 		return nil
@@ -259,7 +258,8 @@ func (b *Board) pullsByNode() map[string]map[puller]string {
 	return pulls
 }
 
-// The method "where" returns the container of a start-up, and the pull that the container waits for.
+// The method "where" returns the text of the column WHERE: the container, the progress of its pull, and the reason why
+// the pod waits. For an unreachable agent, the text begins with the age of the data.
 func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {

@@ -10,8 +10,8 @@ import (
 )
 
 // Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace count from
-// the creation of the pod. Programs that read a Trace use float64, which cannot represent the time since 1970 with
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace are relative
+// to the pod's creation. Programs that read a Trace use float64, which cannot represent the time since 1970 with
 // nanosecond precision.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
@@ -59,9 +59,9 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// layout assigns the parts of a record to lanes. The phases share one lane, because they do not overlap. The pulls of
-// each container have one lane. The downloads and the unpacks of a container's pulls overlap, so downloads and unpacks
-// have separate lanes.
+// layout assigns the parts of a record to lanes. The phases share one lane, because they do not overlap. Each container
+// has one lane for its pulls. Downloads and unpacks overlap, so each container also has one lane for its downloads and
+// one lane for its unpacks.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

@@ -2,9 +2,9 @@ package transition
 
 import "github.com/podlapse/podlapse/pkg/api"
 
-// Record is one line in the format of kube-transition-metrics, for existing readers of this format. A line
-// describes a pod, a container, or the pull of a container's image. Names and meanings come from the JSON schema of
-// kube-transition-metrics. docs/records.md lists the differences. A line omits unknown values.
+// Record is one line in the format of kube-transition-metrics, for existing readers of this format. A line describes a
+// pod, a container, or the pull of a container's image. The names and meanings of the fields come from the JSON schema
+// of kube-transition-metrics. docs/records.md lists the differences. A line omits unknown values.
 type Record struct {
 	Metrics Metrics     `json:"kube_transition_metrics"`
 	Time    api.Instant `json:"time"` // time at which the line was created
@@ -91,7 +91,7 @@ type Container struct {
 // ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
 // includes all attempts.
 type ImagePull struct {
-	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was present; nil if unknown
+	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was on the node; nil if unknown
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *api.Seconds `json:"duration_seconds,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on texts, in bytes. If a text exceeds Kubernetes' own limit, the text is invalid.
+// Limits on texts, in bytes. Valid names and UIDs never exceed these limits.
 const (
 	MaxName    = 253  // name of an object; the name is a DNS subdomain
 	MaxUID     = 128  // UID of an object: 36 bytes from the API server, 32 bytes for a static pod
@@ -44,15 +44,15 @@ func Reason(reason string) string { return Text(reason, maxReason) }
 const ellipsis = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. If a message is longer than MaxMessage,
-// Message removes the middle, because a message begins with its subject and ends with the reason. The runtime repeats
-// the image reference in the middle of the message. If the removed part contains only one quotation mark of a pair,
-// Message keeps the quotation marks balanced.
+// Message removes the middle, because a message begins with its subject and ends with the reason. In the message of a
+// failed pull, the middle only repeats the image reference. If the removed part contains only one quotation mark of a
+// pair, Message keeps the quotation marks balanced.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {
 		return message
 	}
-	// The head has room for the kubelet's words and the longest reference that a registry accepts.
+	// The head has room for the kubelet's own text and the longest image reference that a registry accepts.
 	const head, tail = MaxMessage * 5 / 8, MaxMessage*3/8 - len(ellipsis) - 1
 	begins, end := Cut(message, head), len(message)-tail
 	for !utf8.RuneStart(message[end]) {

@@ -31,7 +31,8 @@ func allChanges() []change {
 }
 
 // kubeletsConditions are the conditions that the kubelet sets, with timestamps from the node's clock (kubelet:
-// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled. Any client can set readiness gates.
+// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled. Any client can set the conditions of
+// readiness gates.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,

@@ -21,8 +21,9 @@ type agreement struct {
 	pulls      []transition.Metrics
 }
 
-// Agree compares transition records with the timeline. Times must lie within the bounds of the milestones.
-// Durations must be the differences of the times, and must equal the durations of phases and pulls.
+// Agree compares transition records with the timeline. Times must lie within the bounds of the milestones. Each
+// duration must be the difference between its start and end times, and must equal the duration of the same phase or
+// pull in the timeline.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, want: tl}
