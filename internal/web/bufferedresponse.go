@@ -36,7 +36,7 @@ type bufferedResponse struct {
 	chunks  [][]byte
 	size    int
 	direct  bool   // true if writes go directly to the connection
-	failure func() // function that writes an error instead of the discarded response; nil without an error
+	failure func() // writes an error instead of the discarded response; nil if no response was discarded
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
@@ -179,6 +179,6 @@ func (r *bufferedResponse) deliver() {
 // "cut" returns.
 func (r *bufferedResponse) cut() {
 	// A deadline in the past makes the server close the connection. An error means that the writer does not support
-	// deadlines. Such a writer, for example in tests, has no connection.
+	// deadlines. A writer that does not support deadlines, for example in tests, has no connection.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

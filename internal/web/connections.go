@@ -42,10 +42,10 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes
-// can connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
+// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes can
+// connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
 // accepts or closes each connection immediately, so no connection waits in the kernel's queue. netutil.LimitListener
-// has only one limit for all clients, and makes further connections wait, so one client could lock out all others.
+// has only one limit for all clients and makes further connections wait, so one client could lock out all others.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -111,8 +111,8 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
-// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, only the
-// connections of clients that have at least two more connections than c's client can yield.
+// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
+// connection can yield only if its client has at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

@@ -30,9 +30,9 @@ const (
 	requestPatience = 2 * time.Second
 )
 
-// maxClients is the number of clients that the limits distinguish. If there are more than maxClients clients, the
-// server forgets the client that has sent no request for the longest time. A node has a few hundred pods. Each client
-// takes about 200 bytes.
+// maxClients is the maximum number of clients that a limit remembers. If there are more than maxClients clients, the
+// server forgets the client that has sent no request for the longest time. A node has a few hundred pods. The entry of
+// a client takes about 200 bytes of memory.
 const maxClients = 1024
 
 // The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.
@@ -83,7 +83,7 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// The method "response" takes a slot for the request, and creates the response with the handler "next".
+// The method "response" takes a slot for the request and creates the response with the handler "next".
 func (l *limits) response(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {

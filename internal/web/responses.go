@@ -16,25 +16,25 @@ const (
 	// maxResponse.
 	maxResponse = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
-	// itself uses half of this memory. maxHeld is less than half of the remaining 45 MiB, because the creation of
-	// responses also needs memory.
+	// itself uses half of this memory. maxHeld is less than half of the 45 MiB that remain for requests, because the
+	// creation of responses also needs memory.
 	maxHeld = 20 << 20
 )
 
 const (
 	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can take the
-	// memory of a stalled response. A network with 300 KB/s needs about the time stalledAfter to transmit one part of a
-	// response (writtenAtOnce).
+	// memory of a stalled response. At 300 KB/s, the network needs about 50 ms for one part of a response
+	// (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
 	stalledReader = 2 * time.Second
-	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress of a response after
-	// each part.
+	// The agent writes a response in parts of writtenAtOnce bytes, and records the progress of the response after each
+	// part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. During the time
-	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's
-	// request immediately.
+	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. While the agent remembers
+	// the cut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's request
+	// immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.
@@ -128,8 +128,8 @@ func (a *responses) stalled() *bufferedResponse {
 	return stalled
 }
 
-// The method "write" adds a response to the list of responses that the server is writing. The agent can cut off each
-// response in the list.
+// The method "write" adds a response to the list of responses that the server is writing. The agent can cut off any
+// response in this list.
 func (a *responses) write(r *bufferedResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,7 +137,7 @@ func (a *responses) write(r *bufferedResponse) {
 	a.writing = append(a.writing, r)
 }
 
-// leave releases the memory of a response, and removes the response from the list of responses that the server is
+// leave releases the memory of a response and removes the response from the list of responses that the server is
 // writing.
 func (a *responses) leave(r *bufferedResponse) {
 	a.mu.Lock()

@@ -64,7 +64,7 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // errTooManyOfOne is the error for a client that already has the maximum number of viewers. The error
-// live.ErrTooManyViewers concerns all clients.
+// live.ErrTooManyViewers means that all clients together have the maximum number of viewers.
 var errTooManyOfOne = errors.New("too many viewers from this address")
 
 func refuseViewer(w http.ResponseWriter, why error) {
@@ -88,7 +88,7 @@ type outlet struct {
 // follow sends events to the viewer until an error occurs, and returns the error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
 	// The server sets a read deadline for each request, and the deadline would end the stream. An error means that the
-	// connection is closed, so that the next write fails too.
+	// connection is closed, so the next write fails too.
 	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
 		return err
@@ -134,8 +134,8 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 
 // choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
 // frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
-// pods never change. If only other properties such as the labels do not match, the pod might have matched earlier. The
-// frame then tells the viewer to remove the pod.
+// pods never change. If the namespace and the name match, but another property (for example, a label) does not match,
+// the pod might have matched earlier. In this case, the frame tells the viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil
