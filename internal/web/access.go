@@ -9,11 +9,11 @@ import (
 )
 
 // Access decides whether the owner of a bearer token can read a path. The argument "client" is the client's address
-// (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is done. Many
-// goroutines call Access at the same time.
+// (IP:PORT). Access returns an error if it cannot check the token at the moment. Access can block until ctx is done.
+// Many goroutines call Access at the same time.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
-// Verdict is the response of an Access function.
+// Verdict is the result of an Access function.
 type Verdict string
 
 // Values of Verdict.

@@ -11,7 +11,7 @@ import (
 // rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
 // reach addresses that the other site cannot reach, such as a port that kubectl forwards.
 //
-// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and sends
+// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent and sends
 // the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a configured
 // host. A request that does not arrive over loopback can name any host, for example a Service, or the API server if its
 // proxy forwards the request. A request that does not arrive over loopback gets only the data that every client can get
@@ -33,7 +33,8 @@ func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Han
 	})
 }
 
-// knownHost accepts an empty host, and any IP address, because DNS cannot redirect an IP address.
+// knownHost reports whether a host is empty, localhost, an IP address or one of the names. DNS cannot redirect an IP
+// address.
 func knownHost(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -59,7 +59,7 @@ type podPage struct {
 	last    position
 }
 
-// paged encodes the first start-ups that match the filter, and clears the list of start-ups.
+// paged encodes the first start-ups that match the filter. paged clears all elements of the argument "all".
 func paged(all []startUp, f filter.Filter, limit int) (p *podPage, remaining int, err error) {
 	p = new(podPage)
 	for i, s := range all {
@@ -110,7 +110,7 @@ func (p *podPage) text(remaining int) []byte {
 // token returns the continue token, which contains the position of the last item of a response. The agent does not
 // store the token, so the token never expires.
 func (p position) token() string {
-	text, _ := json.Marshal(p) // encoding strings and a number never fails
+	text, _ := json.Marshal(p) // cannot fail, because p contains only strings and a number
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 

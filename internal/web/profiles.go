@@ -75,8 +75,8 @@ func profileLength(given string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// profileProcessor records a CPU profile and writes it to w. profileProcessor stops after the given length, or when
-// the client disconnects.
+// profileProcessor records a CPU profile and writes it to w. profileProcessor stops after the duration in the argument
+// "length", or when the client disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
 	// If the connection is closed, SetWriteDeadline returns an error, and the next write fails too.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))

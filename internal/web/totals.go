@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// The method "totals" serves the totals of the start-ups that ended in a time window. The agent computes the totals for
-// each request from the timelines and the history, and keeps nothing between requests.
+// The method "totals" serves the totals of the start-ups that ended in a time window. For each request, the agent
+// computes the totals from the timelines and the history. The agent keeps nothing between requests.
 func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "until")
 	if !ok {

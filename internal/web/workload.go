@@ -22,7 +22,7 @@ const (
 )
 
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
-// the changes that would help. The agent computes the response for each request, and keeps nothing between requests.
+// the changes that would help. The agent computes the response for each request and keeps nothing between requests.
 func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// nodeStartUp returns the record of a node whose first workload pod is ready after the given time. The node waited for
-// the pod of a DaemonSet, and then for the removal of a taint.
+// nodeStartUp returns a function that returns the record of a node. The first workload pod of this node is ready from
+// the time began+until. The node waited for the pod of a DaemonSet, and then for the removal of a taint.
 func nodeStartUp(began time.Time, until time.Duration) func() (api.NodeStartUpRecord, bool) {
 	return func() (api.NodeStartUpRecord, bool) {
 		t := startedNode()

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsSince returns four pulls that never finish. The runtime unpacks the first image, and has downloaded a
-// quarter of the second image. The third image waits in the queue. No pod on the node requested the fourth image.
+// pullsSince returns four pulls that never finish. The runtime unpacks the first image and has downloaded a quarter of
+// the second image. The third image waits in the queue. No pod on the node requested the fourth image.
 func pullsSince(began time.Time) func() livepull.Snapshot {
 	const registry, mebibyte = "registry.example", 1 << 20
 	var starting []timeline.Timeline
