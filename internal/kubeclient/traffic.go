@@ -33,8 +33,8 @@ func NewTraffic() *Traffic {
 			"Requests in podlapse_apiserver_requests_total that the API server refused or did not respond to. Absent "+
 				"before the first failure."),
 		bytes: vec("received_bytes_total",
-			"Bytes in the API server's responses to the agent, without headers. Includes the bytes that open watches "+
-				"have received so far."),
+			"Bytes in the API server's responses to the agent, without headers and after decompression. Includes "+
+				"the bytes that open watches have received so far."),
 	}
 	t.of(trafficKey{"pods", "list"})
 	t.of(trafficKey{"pods", "watch"})
