@@ -23,9 +23,9 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor. To take the label of the least used registry, another registry needs more than takeover
-	// times as many pulls. With this factor, registries with similar use do not take the label from each other
-	// repeatedly.
+	// takeover is a factor: a registry takes the label of the least used registry only if it has more than takeover
+	// times as many pulls. The factor prevents two registries with similar use from repeatedly taking the label from
+	// each other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
 	// weight than old use.

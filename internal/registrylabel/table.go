@@ -2,13 +2,13 @@ package registrylabel
 
 import "cmp"
 
-// table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
-// registry replaces the registry with the fewest pulls. The count of the new registry starts at the count of the
-// replaced registry. Therefore, the count of the new registry can be too high, by at most the count of the replaced
-// registry.
+// table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). If the
+// table is full, a new registry replaces the registry that has the fewest pulls and no label of its own. The count of
+// the new registry starts at the count of the replaced registry. Therefore, the count of the new registry can be too
+// high, by at most the count of the replaced registry.
 type table struct {
 	counted map[string]*count
-	pulls   int // pulls since the counts were halved
+	pulls   int // pulls since the counts were last halved
 }
 
 type count struct {
@@ -24,8 +24,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method "count" counts one pull. If the argument "full" is false, the pull raises the registry's count at most to
-// the value of the field "most". A limit is necessary because a user can cause any number of failed pulls.
+// The method "count" counts one pull. If the argument "full" is false, the pull counts only while the registry's count
+// is below the field "most". A limit is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -66,8 +66,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry whose label was caused by a pod of the namespace. ownOf returns an empty text if no such
-// registry exists, or if the namespace is unknown.
+// ownOf returns the registry whose label a pod of the namespace caused. ownOf returns an empty text if no such registry
+// exists, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastOther is the minimum time in other phases that a statement mentions. A time below leastOther would print as 0.0
-// s.
+// leastOther is the smallest difference in other phases that a statement mentions. A smaller difference would print as
+// 0.0 s.
 const leastOther = 50 * time.Millisecond
 
 // Differences returns one paragraph for each difference that the data supports. If the data supports no difference
@@ -128,8 +128,8 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText returns the end of a sentence: the phases that explain a difference. If the data does not prove the
-// difference of any phase, the text contains the phases whose means differ most, and states that these differences are
+// partsText returns the end of a sentence: the phases that explain a difference. If the data does not prove a
+// difference in any phase, the text contains the phases whose means differ most and states that these differences are
 // not proven. The argument "images" is a text that partsText inserts after the first phase that depends on the size of
 // the images.
 func partsText(d api.WorkloadDifference, images string) string {

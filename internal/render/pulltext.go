@@ -15,7 +15,7 @@ import (
 // LivePullText names both possibilities.
 func LivePullText(pull api.LivePullRecord) string { return livePullText(pull, "") }
 
-// LivePullRateText is like LivePullText, and adds the rate and the remaining time of the download.
+// LivePullRateText is like LivePullText but adds the rate and the remaining time of the download.
 func LivePullRateText(pull api.LivePullRecord) string { return livePullText(pull, rateText(pull)) }
 
 func livePullText(pull api.LivePullRecord, rate string) string {

@@ -88,8 +88,7 @@ func origin(record api.Record) string {
 	return text
 }
 
-// writePhases draws phases on a time axis. The axis begins at the given time and has the length of the total
-// duration.
+// writePhases draws phases on a time axis. The axis begins at the time "from" and covers the duration "total".
 func writePhases(
 	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
 ) {
@@ -130,8 +129,8 @@ func writePhases(
 	layout.Write(out, page)
 }
 
-// maxMerged is the maximum number of merged phases in a row. A section below the table shows a list with more than
-// maxMerged phases.
+// maxMerged is the maximum number of merged phases that one row of the table names. A section below the table shows
+// longer lists.
 const maxMerged = 3
 
 // phaseNames returns the name of a phase and the phases that can be part of it.
@@ -203,7 +202,7 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 // PullTexts contains the texts of a pull that are common to all tables.
 type PullTexts struct{ State, Queue, Pull, Accuracy string }
 
-// PullTextsOf returns the texts of a completed pull.
+// PullTextsOf returns the texts of a PullRecord.
 func PullTextsOf(pull api.PullRecord) PullTexts {
 	texts := PullTexts{State: string(pull.Outcome), Queue: "-", Pull: "-", Accuracy: "-"}
 	if pull.Queue != nil {
@@ -267,8 +266,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// milestones lists milestones of the form milestone[/container][#attempt]. The result numbers attempts from 1, as
-// AttemptText does. Records number attempts from 0.
+// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
+// AttemptText does. Records count attempts from 0.
 func milestones(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {

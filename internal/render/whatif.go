@@ -10,8 +10,8 @@ import (
 // maxWhatIf is the maximum number of changes in a text.
 const maxWhatIf = 3
 
-// WhatIf lists the changes that make a start-up faster, the largest gain first. The text is empty without predictions.
-// The predictions can come from an untrusted record.
+// WhatIf lists the changes that would make a start-up faster, the largest gain first. The text is empty without
+// predictions. The predictions can come from an untrusted record.
 func WhatIf(predictions []api.WhatIfRecord, page terminal.Page) string {
 	var lines []string
 	for _, p := range predictions[:min(len(predictions), maxWhatIf)] {
@@ -20,7 +20,7 @@ func WhatIf(predictions []api.WhatIfRecord, page terminal.Page) string {
 	return whatIfText(lines, page)
 }
 
-// WhatIfMeans lists the changes that make the start-ups of a workload faster.
+// WhatIfMeans lists the changes that would make the start-ups of a workload faster.
 func WhatIfMeans(means []api.WhatIfMean, page terminal.Page) string {
 	var lines []string
 	for _, m := range means[:min(len(means), maxWhatIf)] {

@@ -37,8 +37,7 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	return out.String()
 }
 
-// WorkloadVerdict returns the durations of a workload's start-ups, and the numbers of start-ups that the durations
-// exclude.
+// WorkloadVerdict returns the durations of a workload's start-ups and states how many start-ups are not included.
 func WorkloadVerdict(s api.WorkloadSummary) string {
 	text := durationsText(s.Durations)
 	if others := notMeasured(s.StartUps); others != "" {
@@ -55,7 +54,7 @@ func durationsText(d *api.WorkloadDurations) string {
 		short(d.P90), short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
-// notMeasured returns the numbers of start-ups that the durations do not include.
+// notMeasured states how many start-ups the durations do not include, and why.
 func notMeasured(c api.WorkloadCounts) string {
 	var parts []string
 	for _, count := range []struct {
