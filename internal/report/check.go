@@ -7,11 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Limits of the sums of one agent. The limits are far above the values of any real node, and low enough that the sums
-// of many agents cannot overflow.
+// Limits of the sums of one agent. The limits are far above the values of any real node and low enough that the sums of
+// many agents cannot overflow.
 const (
 	maxCount       = 1_000_000_000
-	maxPullSeconds = 100_000_000 // in all pulls together
+	maxPullSeconds = 100_000_000 // of all pulls together
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
@@ -79,7 +79,7 @@ func (c *RecordCheck) Check(record api.Record) error {
 // checker keeps the first error.
 type checker struct {
 	err         error
-	pullSeconds float64 // sum of all pulls
+	pullSeconds float64 // total duration of all pulls
 	pullBytes   float64
 }
 
@@ -176,7 +176,7 @@ func (c *checker) pulls(of string, p api.PullTotals) {
 	}
 }
 
-// addPulls checks the sums of all pulls together.
+// addPulls adds sums of pulls and checks the totals of all pulls so far.
 func (c *checker) addPulls(p api.PullTotals) {
 	c.pullSeconds += p.Length.Duration().Seconds()
 	c.pullBytes += float64(p.Bytes)

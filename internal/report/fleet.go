@@ -33,8 +33,8 @@ type sum struct {
 	seconds                        float64
 	causes                         map[timeline.Cause]float64
 	other                          bool // true if the start-ups belong to several workloads
-	// finished contains the seconds of the successful start-ups by cause. Unsuccessful start-ups lack later phases, and
-	// would make the expected time too short.
+	// finished contains the seconds of the successful start-ups by cause. Unsuccessful start-ups can lack later phases
+	// and would make the expected time too short.
 	finished map[timeline.Cause]float64
 }
 
@@ -82,7 +82,7 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Since.After(f.Beginning()) && !f.keptAll(sums.Since.Time) {
 		f.late++
 	}
-	entry(f.nodes, node) // a node without start-ups is part of the fleet
+	entry(f.nodes, node) // a node without start-ups is also part of the fleet
 	for _, item := range sums.Items {
 		switch item.Kind {
 		case api.ReportWorkload:

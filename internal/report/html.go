@@ -10,7 +10,7 @@ import (
 //go:embed report.html
 var pageText string
 
-// HTML returns the report as one HTML file. The file has no scripts, and loads nothing. The template escapes all names.
+// HTML returns the report as one HTML file. The file has no scripts and loads nothing. The template escapes all names.
 // The function clean removes unsuitable characters from texts.
 func HTML(r Report, clean func(string) string) (string, error) {
 	page, err := template.New("report").Funcs(template.FuncMap{"clean": clean, "length": length, "factor": factorText}).

@@ -78,10 +78,11 @@ func (f *Fleet) losses() losses {
 }
 
 // expected returns the expected seconds of a workload's start-ups on a node, for one cause. The expected time comes
-// from the successful start-ups of other workloads on other nodes. The start-ups of a slow node or a slow workload
-// would increase their own expected time. If fewer than leastOthers of these start-ups exist, expected uses the
-// start-ups of other workloads on all nodes. If these start-ups are also too few, expected uses the start-ups of all
-// workloads on other nodes. If no comparison is possible, the result is nil.
+// from the successful start-ups of other workloads on other nodes. This comparison excludes the node and the workload
+// themselves, because a slow node or workload would increase its own expected time. If there are fewer than leastOthers
+// such start-ups, expected uses the start-ups of other workloads on all nodes. If the other workloads have too few
+// start-ups, expected uses the start-ups of all workloads on other nodes. If no comparison is possible, the result is
+// nil.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

@@ -26,9 +26,9 @@ type Measured struct {
 	// the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
-	// Causes contains the time of the start-ups on each node, compared with the other nodes. Compared is true if
-	// Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if Prometheus could
-	// compare at least one workload with the other workloads.
+	// Causes contains the time of the start-ups by cause. The lost time of a cause is the result of the comparison of
+	// each node with the other nodes. Compared is true if Prometheus could compare at least one node with the other
+	// nodes. ComparedWorkloads is true if Prometheus could compare at least one workload with the other workloads.
 	Compared, ComparedWorkloads          bool
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings of Prometheus about missing data
@@ -46,8 +46,8 @@ type MeasuredRow struct {
 	Failures float64 // failed start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most is the part with the most lost time. The parts of a node are its kinds of work, the parts of a workload are
-	// causes, and the parts of a cause are nodes.
+	// Most names the largest part of the lost time: a kind of work for a node, a cause for a workload, and a node for a
+	// cause.
 	Most     string
 	MostLost float64
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor has the same
-	// limit.
+	// leastOthers is the minimum number of other start-ups or pulls for a comparison. For the node factor, the
+	// corresponding minimum is leastUnits in package factor.
 	leastOthers = 5
 	// leastLost is the minimum lost time of a row. Smaller values are noise.
 	leastLost = 100 * time.Millisecond
@@ -29,7 +29,7 @@ type Report struct {
 	Failures   int         `json:"failures"`
 	InProgress int         `json:"in_progress"`
 	Seconds    api.Seconds `json:"seconds"`      // total duration of all start-ups
-	Lost       api.Seconds `json:"lost_seconds"` // sum of the lost seconds by cause
+	Lost       api.Seconds `json:"lost_seconds"` // sum of the lost seconds of all causes
 	Causes     Section     `json:"causes"`
 	Nodes      Section     `json:"nodes"`
 	Registries Section     `json:"registries"`
@@ -78,7 +78,8 @@ type Part struct {
 // Section contains the rows of one kind, the row with the most lost time first.
 type Section struct {
 	Rows []Row `json:"items"`
-	// More is the number of further rows. Note explains why the section has no rows, or why some rows are missing.
+	// More is the number of rows that the section omits. Note explains why the section has no rows, or why some rows
+	// are missing.
 	More int    `json:"more,omitempty"`
 	Note string `json:"note,omitempty"`
 }
@@ -96,8 +97,8 @@ type Row struct {
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
-	// Most names the part of the row with the most lost time. For a node, the part is a kind of work. For a workload,
-	// the part is a cause. For a cause, the part is a workload or, in a report from Prometheus, a node.
+	// Most names the largest part of the row's lost time. For a node, Most is a kind of work. For a workload, Most is a
+	// cause. For a cause, Most is a workload on one node or, in a report from Prometheus, only a node.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change
@@ -144,7 +145,7 @@ func noteOf(single bool, ifSingle, otherwise string) string {
 	return otherwise
 }
 
-// section sorts the rows, and keeps the first rows. Without rows, the section has a note.
+// section sorts the rows and keeps the first rows. Without rows, the section has a note.
 func section(all []Row, most int, note string) Section {
 	slices.SortFunc(all, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Failures, x.Failures), cmp.Compare(x.Name, y.Name))
