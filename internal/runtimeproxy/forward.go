@@ -27,7 +27,7 @@ const (
 // this name to the runtime as the encoding of the messages.
 type codec struct{}
 
-// frame is one encoded message. The proxy forwards the buffers of a response, and does not copy them. A frame can be
+// frame is one encoded message. The proxy forwards the buffers of a response and does not copy them. A frame can be
 // sent only once, because gRPC frees the buffers after the send.
 type frame struct{ data mem.BufferSlice }
 
@@ -87,8 +87,8 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare requires a deadline. The deadline ends the call on both sides, even if the client reads no response. prepare
-// forwards only one of the client's headers: the namespace.
+// prepare accepts only calls with a deadline of at most callLimit. The deadline ends the call on both sides, even if
+// the client reads no response. prepare forwards only one of the client's headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("the call must have a deadline of at most %s", callLimit)

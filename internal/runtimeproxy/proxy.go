@@ -23,15 +23,15 @@ const (
 	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four concurrent calls:
 	// two queries, a heartbeat, and a list of downloads.
 	maxCalls = 8
-	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. If this limit is reached, new
-	// calls wait in the client.
+	// maxWaiting is the maximum number of open calls of one connection, including the calls that wait in the proxy. If
+	// this limit is reached, new calls wait in the client.
 	maxWaiting = 64
 	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
 	maxConnections = 128
 	// callLimit is the maximum duration of a call. The agent's timeout is 2 s.
 	callLimit = time.Minute
 	// lingerLimit is how long a stopping proxy still serves its clients. The kubelet stops all containers of a pod at
-	// the same time. The agent needs up to 5 s to stop, and requires the runtime during this time.
+	// the same time. The agent needs up to 5 s to stop and requires the runtime during this time.
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond

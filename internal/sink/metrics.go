@@ -2,8 +2,8 @@ package sink
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// register creates the metrics of one sink at zero. Each sink registers its own metrics, with a constant label that
-// identifies the sink. So only the active sinks of this agent have metrics.
+// register creates the metrics of one sink with the value 0. Each sink registers its own metrics, with a constant label
+// that identifies the sink. So only the active sinks of this agent have metrics.
 func register(config Config, length func() int) (sent, dropped prometheus.Counter) {
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{

@@ -76,7 +76,7 @@ func ColdStart() timeline.Timeline {
 	return t
 }
 
-// All returns every start-up of this file except Killed.
+// All returns ColdStart, StillPulling and InTransition.
 func All() []timeline.Timeline {
 	return []timeline.Timeline{ColdStart(), StillPulling(), InTransition()}
 }
@@ -134,9 +134,9 @@ func InTransition() timeline.Timeline {
 		Pulls: []timeline.Pull{
 			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
 				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
-			// this pull has no time, so it has no record
+			// the time of this pull is unknown, so the pull has no record
 			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
-			// the time of the kubelet's check
+			// FinishedAt is the time at which the kubelet checked the image
 			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,
 				FinishedAt: After(4 * time.Second)},
 			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: After(4500 * ms),
@@ -211,7 +211,7 @@ func Killed() timeline.Timeline {
 	return t
 }
 
-// Predictable returns ColdStart with evidence that suffices to predict the start-up without the pull.
+// Predictable returns ColdStart with enough evidence to predict the duration of the start-up without the pull.
 func Predictable(name string) timeline.Timeline {
 	t := ColdStart()
 	t.Name, t.UID = name, name
@@ -224,8 +224,8 @@ func Predictable(name string) timeline.Timeline {
 	return t
 }
 
-// RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The applications
-// of each revision are ready five seconds later than the applications of the previous revision.
+// RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The start-ups of
+// each revision take five seconds longer than the start-ups of the previous revision.
 func RolledOut(revisions ...string) []timeline.Timeline {
 	var all []timeline.Timeline
 	for i, revision := range revisions {
