@@ -1,23 +1,24 @@
 // Package state owns the file through which an agent passes its data to the next agent on the node. The data consists
-// of the observations of unreported start-ups and the UIDs of the reported pods. An agent that is killed loses at most
-// its latest observations, and the sources repeat most of the lost observations.
+// of two parts: the observations of unreported start-ups and of terminations in progress, and the UIDs of the reported
+// pods. An agent that is killed loses at most its latest observations, and the sources repeat most of the lost
+// observations.
 //
-// Open reads the file when the agent starts. A Keeper then holds the data, and writes the data from the goroutine of
-// Keeper.Run. Reconcile and the sinks call the Keeper from any goroutine, and never wait for the disk.
+// Open reads the file when the agent starts. A Keeper then holds the data and writes the data from the goroutine of
+// Keeper.Run. Package reconcile and the sinks call the Keeper from any goroutine and never wait for the disk.
 //
 // # What survives
 //
 // The same observations result in the same evidence, in any order, and even if some observations occur several times.
 // So the file holds observations in the stable format of package recording, not the internals of the evidence. An agent
-// can therefore read the file of an agent of another version. For each pod, the file holds the observations that added
-// evidence, and the latest pod object.
+// can therefore read the file of an agent of another version. For each pod, the file holds the latest pod object and
+// the observations that added evidence.
 //
 // # The order
 //
-// The Keeper records a pod as reported only after all sinks have finished the pod's start-up. A sink finishes a
-// start-up when the sink has written or sent the report. A report that the sink drops also counts as finished, unless
-// the agent is stopping. If the agent crashes before the Keeper has recorded the pod as reported, the next agent
-// reports the pod again under the same ID. So a crash never loses a report.
+// The Keeper records a pod as reported only after all sinks are done with the pod's start-up. A sink is done when it
+// has written or sent the report. A sink that drops the report is also done, unless the agent is stopping. If the agent
+// crashes before the Keeper has recorded the pod as reported, the next agent reports the pod again under the same ID.
+// So a crash never loses a report.
 //
 // # The file
 //
@@ -25,12 +26,12 @@
 //
 //   - a header with the version of the format and the node
 //   - a line for each reported pod, and a line for each reported pod whose object was removed
-//   - a recording of the start-ups in progress
+//   - a recording of the unreported start-ups and of the terminations in progress
 //   - an end line with a checksum of all previous lines of the file
 //
 // The first section contains all data that the Keeper had when it wrote the section. Each save appends a section with
-// the changes, because a node saves several times per second while pods start. When the appended sections become large,
-// a save replaces the whole file with one section. A reader ignores an unfinished section at the end, because an agent
-// can be killed while it appends a section. If the first section is unfinished, or if a finished section is invalid,
-// the agent ignores the whole file.
+// the changes, because the agent saves several times per second while pods start. When the appended sections become
+// large, a save replaces the whole file with one section. A reader ignores an unfinished section at the end, because an
+// agent can be killed while it appends a section. If the first section is unfinished, or if a finished section is
+// invalid, the agent ignores the whole file.
 package state

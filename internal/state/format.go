@@ -17,7 +17,7 @@ import (
 // version is the version of the format. The package can read every older version. A file of version 1 has one section.
 const version = 2
 
-// The kinds of lines that do not belong to the recording in a section.
+// Kinds of the lines in a section that are not part of the section's recording.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
@@ -55,15 +55,15 @@ type Contents struct {
 	// Since is a time on the agent's clock. The previous agent had to report the start-up of every pod that reached the
 	// node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
-	// InFlight holds the times in which the runtime did not respond, followed by the observations of each pod in the
+	// InFlight holds the periods in which the runtime did not respond, followed by the observations of each pod in the
 	// order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
 	// Terminations holds observations of reported pods that were being deleted. The observations of each pod are in the
 	// order of arrival.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero if the agent
-	// has reported no kubelet Event after a start-up.
+	// EventsUntil is the time of the latest post-startup kubelet Event that the agent has reported. EventsUntil is zero
+	// if the agent has reported no such Event.
 	EventsUntil time.Time
 }
 
@@ -225,9 +225,9 @@ func (c *contents) observe(reader *recording.Reader) error {
 }
 
 // outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
-// the absence of Events, but no watch is open while no agent runs. EventsLost is useless without EventsWatched, because
-// EventsLost only revokes EventsWatched. The next agent opens its own watch, which begins with all Events that the API
-// server still holds. The next agent measures the clocks and the pressure itself.
+// the absence of Events only while a watch is open. Between two agents, no watch is open. EventsLost is useless without
+// EventsWatched, because EventsLost only revokes EventsWatched. The next agent opens its own watch, which begins with
+// all Events that the API server still holds. The next agent measures the clocks and the pressure itself.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -5,9 +5,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limits of one
-// pod. If a crash loop exceeds the limits, the file holds the beginning of the crash loop. A node has about a hundred
-// pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB each. Only a crash loop exceeds the limits of
+// one pod. If a crash loop exceeds the limits, the file holds the beginning of the crash loop. A node has about a
+// hundred pods.
 const (
 	maxObservations = 256 // maximum number of new observations of one pod
 	maxPodBytes     = 256 << 10
@@ -17,7 +17,8 @@ const (
 	// maxAppended is the maximum size of the sections after the first section, in bytes. A larger value would make the
 	// file larger, but would hardly make saves cheaper.
 	maxAppended = 256 << 10
-	// maxLineBytes leaves room for the appended sections, the header, the end line and the reported pods.
+	// maxLineBytes is the maximum size of the observations of all pods together, in bytes. The rest of the file is for
+	// the appended sections, the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
 
@@ -29,7 +30,7 @@ type inFlight struct {
 	full        bool // true if the Keeper omitted an observation
 	gone        bool // true if the object was removed; the Keeper drops the data after the report
 	terminating bool // true if the start-up was reported and the pod is being deleted
-	saved       bool // true if the file contains data of the pod, so the next agent can continue
+	saved       bool // true if the file contains data of the pod for the next agent
 
 	lines  [][]byte
 	latest []byte // latest pod object; nil if the field "lines" contains this object
@@ -62,7 +63,7 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit, and returns their lines and the number of omitted observations.
+// encode encodes fresh observations up to the limit. It returns their lines and the number of omitted observations.
 func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {

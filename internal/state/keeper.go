@@ -24,8 +24,8 @@ const (
 	saveBurst      = 5 // maximum number of saves in quick succession
 )
 
-// retries is the back-off after a failed save. The back-off limits the writes to a full disk, and is short enough
-// to detect free space soon.
+// retries is the back-off after a failed save. The back-off limits the writes to a full disk but is short enough to
+// detect free space soon.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.
@@ -51,9 +51,9 @@ type Keeper struct {
 	changes  []changeLine         // pods that were reported or removed since the last save
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
-	silences timeline.SilenceLog  // times without responses from the runtime; they explain delays of starting pods
+	silences timeline.SilenceLog  // periods without responses from the runtime; they explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
-	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
+	// eventsUntil is the time of the latest post-startup kubelet Event that the agent has reported.
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
@@ -79,9 +79,9 @@ type file struct {
 	append  func(lines [][]byte, size int64) error // appends to a file that has the given size
 }
 
-// Open creates the directory if it is absent, and reads the state of the previous agent on this node. Open renames
-// and logs an unusable file. Open fails only if it cannot create the directory, or if another agent uses the
-// directory. No other agent can use the directory until Close.
+// Open creates the directory if it is absent and reads the state of the previous agent on this node. Open renames and
+// logs an unusable file. Open fails only if it cannot create the directory, or if another agent uses the directory. No
+// other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -156,8 +156,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 
 // Keep receives an observation of a start-up that the agent must report. The argument "news" tells whether the
 // observation was new. Keep stores new observations. Keep stores a pod object until the next pod object replaces it.
-// Keep also stores the times in which the runtime did not respond (silences). The Keeper keeps the silences while it
-// has data of at least one pod.
+// Keep also stores the silences: the periods in which the runtime did not respond. The Keeper keeps the silences while
+// it has data of at least one pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -241,8 +241,8 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone tells the Keeper that the pod's object was removed. The Keeper holds the pod's data until all sinks have
-// reported its start-up.
+// Gone tells the Keeper that the pod's object was removed. The Keeper holds the pod's data until all sinks are done
+// with the pod's start-up.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -309,7 +309,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) end() error {
 	select {
 	case <-k.changed:
-		_ = k.save() // save has reported the error
+		_ = k.save() // save has already reported the error
 	default:
 	}
 	return nil

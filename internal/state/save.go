@@ -72,7 +72,7 @@ func sizeOf(lines [][]byte) (size int64) {
 	return size
 }
 
-// encode encodes the observations since the last save, and returns the lines of each pod. encode does not hold the lock
+// encode encodes the observations since the last save and returns the lines of each pod. encode does not hold the lock
 // while it encodes.
 func (k *Keeper) encode() map[*inFlight][][]byte {
 	var changed []*inFlight
@@ -112,7 +112,7 @@ func (k *Keeper) encode() map[*inFlight][][]byte {
 	return lines
 }
 
-// reportLost counts omitted data, and logs the first omission. The caller must hold the lock.
+// reportLost counts omitted data and logs the first omission. The caller must hold the lock.
 func (k *Keeper) reportLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
@@ -127,8 +127,8 @@ func (k *Keeper) reportLost(lost int) {
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods of the given observations. section omits the observations of pods that were reported or removed
-// after the call of encode. If the section records that a pod was reported or removed, a reader assumes that all
-// observations of this pod in the section are later.
+// after the call of encode. If the section records that a pod was reported or removed, a reader assumes that the
+// observations of this pod in the section came after that change.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -203,7 +203,7 @@ func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
 	return lines, nil
 }
 
-// seal appends the end line of a section, and adds the section to the checksum of the file.
+// seal appends the end line of a section and adds the section to the checksum of the file.
 func (k *Keeper) seal(lines [][]byte) ([][]byte, error) {
 	for _, line := range lines {
 		k.sum = checksum(k.sum, line)

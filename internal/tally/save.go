@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp is the maximum time between the end of a start-up and the start of an agent. If a start-up ended earlier,
-// the agent does not report the start-up.
+// caughtUp is how far back an agent looks when it starts. The agent does not report a start-up that ended more than
+// caughtUp before the agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -76,7 +76,7 @@ func (t *Tally) Restore(text []byte) error {
 	defer t.mu.Unlock()
 	began := content.Began.Time
 	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
-		began = caught // start-ups between the save and this time are missing
+		began = caught // start-ups that ended between the save and this time are missing
 	}
 	if began.Before(t.began) {
 		t.began = now.Add(began.Sub(now)) // with the monotonic reading that beganAt needs

@@ -51,7 +51,7 @@ type Sums struct {
 	counts     map[api.ReportKind]int // number of items of each kind, without the item named other
 	bytes      int
 	hour       bool // true if the limits of one hour apply
-	limit      int  // maximum of the field bytes after a new entry; used only if hour is true
+	limit      int  // maximum of the field "bytes" after a new entry; used only if the field "hour" is true
 }
 
 // NewSums returns empty sums. The number of items has no limit.

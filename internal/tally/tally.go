@@ -11,15 +11,15 @@ import (
 // Kept is how long a Tally keeps sums. A Tally removes the sums of an hour only when the whole hour is older than Kept.
 const Kept = 24 * time.Hour
 
-// Limits of the memory. A Tally uses at most a quarter of the memory of the history. With less than minBytes, the sums
-// of a day would contain hardly any names.
+// Limits of the memory. A Tally uses at most a quarter of the memory that --history-limit allows. With less than
+// minBytes, the sums of a day would contain hardly any names.
 const (
 	minBytes = 64 << 10
 	maxBytes = 4 << 20
 )
 
-// BytesOf returns the maximum size of a Tally if the history has the given size. Both sizes are in bytes. If the
-// history is too small for a Tally, BytesOf returns 0.
+// BytesOf returns the maximum size of a Tally for the given value of --history-limit. Both sizes are in bytes. If a
+// quarter of the limit is too small for a Tally, BytesOf returns 0.
 func BytesOf(history int) int {
 	if history/4 < minBytes {
 		return 0
@@ -73,7 +73,7 @@ func (t *Tally) Add(startUp timeline.Timeline) {
 	t.signal()
 }
 
-// hourAt returns the index of an hour, and adds the hour if it is absent. If the hour is too old, hourAt returns -1. A
+// hourAt returns the index of an hour and adds the hour if it is absent. If the hour is too old, hourAt returns -1. A
 // time in the future belongs to the current hour.
 func (t *Tally) hourAt(at, now time.Time) int {
 	if at.After(now) {
@@ -115,8 +115,9 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// beganAt returns the time from which the sums are complete, on the current clock. If somebody has set the clock since
-// this agent started, now.Sub still returns the true time since the start, because both times have a monotonic reading.
+// beganAt converts the time from which the sums are complete to the agent's current clock. If somebody has set the
+// clock since this agent started, now.Sub still returns the true time since the start, because both times have a
+// monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
 // The method "limit" allows the sums of one hour to use the memory that the other hours do not use.
