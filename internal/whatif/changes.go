@@ -14,7 +14,7 @@ import (
 // readyMount is the longest time that the kubelet needs to mount volumes that are ready immediately.
 const readyMount = 500 * time.Millisecond
 
-// changes returns the changes that concern the start-up. The caller omits each change whose gain is uncertain or too
+// changes returns the candidate changes for the start-up. The caller omits each change whose gain is uncertain or too
 // small.
 func (s *startUp) changes() []change {
 	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configuration(), s.failedRuns(),
@@ -27,9 +27,9 @@ func (s *startUp) newChange(id api.WhatIf, container string) change {
 		doubt: make([]bool, len(s.phases)), wait: map[string]interval{}}
 }
 
-// The method "save" records that the change saves all time of the given phases. The function "concerns" selects the
-// containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part of
-// the time of all these phases.
+// The method "save" records that the change saves the whole time of the given phases. The function "concerns" selects
+// the containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part
+// of the time of all these phases.
 func (s *startUp) save(c *change, names []timeline.Phase, concerns func(container string) bool) {
 	for i := range s.phases {
 		phase := &s.phases[i]
@@ -150,7 +150,7 @@ func (s *startUp) volumes() []change {
 	return []change{c}
 }
 
-// configuration returns one change for the pod and for each container that waited for its configuration.
+// configuration returns one change for the pod's configuration and one change for each container's configuration.
 func (s *startUp) configuration() []change {
 	pod := s.newChange(api.WhatIfConfig, "")
 	s.save(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)
@@ -194,8 +194,8 @@ func (s *startUp) missingObject(container string) (object string) {
 	return object
 }
 
-// failedRuns returns one change for each container that ran several times. Without the failed runs, the first run
-// takes as long as the latest run.
+// failedRuns returns one change for each container that ran several times. Without the failed runs, the first run would
+// take as long as the latest run.
 func (s *startUp) failedRuns() (changes []change) {
 	if slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool { return p.Phase == timeline.PhaseSandboxLost }) {
 		return nil // the runs ended because the sandbox stopped
@@ -209,8 +209,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// After the loop, "hidden" is the part of the time between the two starts that can belong to the phases of
-		// other containers.
+		// The variable "hidden" begins as the time from the start of the first run to the start of the latest run. The
+		// loop subtracts the container's own phases. The rest can belong to the phases of other containers.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {
@@ -227,7 +227,7 @@ func (s *startUp) failedRuns() (changes []change) {
 			c.restarts = map[string]interval{container.name: more}
 		case last < 0:
 			continue
-		default: // all later containers wait for an init container
+		default: // all later containers wait for this init container or sidecar
 			c.saved[last] = c.saved[last].plus(more)
 		}
 		changes = append(changes, c)

@@ -13,13 +13,13 @@ const (
 	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, Predict requires only
 	// that the middle of the gain's interval is at least gainLeast.
 	gainLeast = 500 * time.Millisecond
-	// variation is a divisor: totalAfter adds and subtracts a tenth (10 %) of the duration. In the next start-up, the
-	// steps that do not change can take up to 10 % more or less time.
+	// variation is a divisor: totalAfter moves each end of the interval outward by a tenth (10 %) of its value. In the
+	// next start-up, the steps that do not change can take up to 10 % more or less time.
 	variation = 10
 )
 
-// Predict returns the changes that make a start-up faster, with the largest gain first. The result is empty if the
-// start-up is not over, or if the evidence does not bound the gain of any change.
+// Predict returns the changes that would make a start-up faster, with the largest gain first. The result is empty if
+// the start-up is not over, or if the evidence does not bound the gain of any change.
 func Predict(record api.Record) []api.WhatIfRecord {
 	s, ok := newStartUp(&record)
 	if !ok {

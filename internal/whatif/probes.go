@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// shortPeriod is the shortest period of a probe.
+// shortPeriod is the shortest period that Kubernetes allows for a probe.
 const shortPeriod = time.Second
 
 // probePeriods returns one change for each probe that the start-up waited for, if the period of the probe is longer
@@ -51,7 +51,8 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	if at < 0 {
 		return c, false
 	}
-	// The kubelet does not probe before the initial delay. The kubelet measures the delay from a time in whole seconds.
+	// The kubelet does not probe before the initial delay. The delay begins at the container's start time, which the
+	// kubelet truncates to whole seconds.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.minus(container.final).high-delay, 0)))
 	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
@@ -59,7 +60,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		return c, true
 	}
 	for other, probe := range container.probes {
-		if other != kind { // the wait for the other probe also changes by chance
+		if other != kind { // by chance, the wait for the other probe can also change
 			longest := relist + untilPassed(probe)
 			gain = gain.plus(interval{-longest, longest})
 		}
@@ -68,14 +69,14 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	return c, container.name == s.last
 }
 
-// shorterPeriod returns how much earlier a probe with a period of 1 s passes. The argument "possible" is the largest
-// possible gain.
+// shorterPeriod returns how much earlier a probe with a period of 1 s would pass. The argument "possible" is the
+// largest possible gain.
 //
 // The container became able to pass the probe at an unknown time between the last failure and the first success. If the
-// container became able to pass just before the first success, a shorter period saves nothing. In the next start-up,
-// the kubelet probes at other times, so the first success can even be later. If the probe requires several successes,
-// at most one period passes before each further success. A further success can come earlier, because the kubelet also
-// probes when another part of the pod changes.
+// container became able to pass just before the first success, a shorter period would save nothing. In the next
+// start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires several
+// successes, at most one period passes before each further success. A further success can come earlier, because the
+// kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -117,8 +118,8 @@ func probePhases() map[timeline.ProbeKind]timeline.Phase {
 // response, the kubelet starts the next probe only after the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
-// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container
-// passes all its probes.
+// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if no attempt of
+// its probes fails.
 func firstProbes(c *container) time.Duration {
 	longest := relist
 	for _, probe := range c.probes {

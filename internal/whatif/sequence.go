@@ -31,19 +31,21 @@ type change struct {
 	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
 	doubt []bool // for each phase, true if its time can also belong to other phases
-	// The field "wait" contains the time that each container saves between the start of its process and its readiness.
+	// The field "wait" contains, for each container, how much shorter the time from the start of its process until its
+	// readiness becomes.
 	wait map[string]interval
-	// The field "restarts" contains the time that each container saves between its first run and its latest run, except
-	// the time in the field "saved".
+	// The field "restarts" contains, for each container, how much shorter the time from its first run until its latest
+	// run becomes, without the time in the field "saved".
 	restarts map[string]interval
-	// unsure is the time that the change possibly saves. The evidence does not show which phase this time belongs to.
+	// unsure is the time that the change might or might not save. The evidence does not show which phase this time
+	// belongs to.
 	unsure time.Duration
 	upTo   bool // true if chance decides whether the change saves time
 }
 
-// gain returns how much earlier the start-up ends after a change. The pod is ready when its last container is ready. If
-// a change affects one container, the other containers limit the gain. The result is false if the evidence does not
-// bound the gain.
+// gain returns how much earlier the start-up would end after a change. The pod is ready when its last container is
+// ready. If a change affects one container, the other containers limit the gain. The result is false if the evidence
+// does not bound the gain.
 //
 // The gain is the difference between the recorded start-up and the next start-up. The kubelet lists containers and
 // probes containers periodically, so the wait for the next list or probe differs by chance.
@@ -124,9 +126,9 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// The method "work" returns how much earlier the kubelet would complete its own work with a change, and the time when
-// this work ended in the recorded start-up. Post-start hooks are part of the work, because a pod is not ready before the
-// hook of its last container has ended.
+// The method "work" returns how much earlier the kubelet would complete its own work after a change, and the time when
+// this work ended in the recorded start-up. Post-start hooks are part of the work, because a pod is not ready before
+// the hook of its last container has ended.
 func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
@@ -158,9 +160,9 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	return sum, end, true
 }
 
-// earlier returns how much earlier the kubelet would start a container with a change. If target is nil, the result is
-// the gain of all phases. The result is false if the pod would wait for another party with the change, because the other
-// party might not end the wait earlier.
+// earlier returns how much earlier the kubelet would start a container after a change. If target is nil, the result is
+// the gain of all phases. The second result is false if the pod would still wait for another party after the change:
+// the other party might not end this wait earlier.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -264,7 +266,7 @@ func (s *startUp) listed(c change, of *container) (sum interval) {
 	return sum.plus(interval{-all, all})
 }
 
-// waitsFor reports whether the start-up possibly waited in a phase of the container.
+// waitsFor reports whether the start-up might have waited in a phase of the container.
 func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	return slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool {
 		return (p.Phase == name || slices.Contains(p.MergedWith, name)) &&

@@ -30,7 +30,7 @@ type container struct {
 
 	firstAttempt, finalAttempt int
 	firstStart, finalStart     interval // see startOf
-	ready                      interval // when the container was ready; not later than the whole pod
+	ready                      interval // when the container was ready; never later than the pod's readiness
 	probes                     map[timeline.ProbeKind]api.ProbeRecord
 }
 
@@ -142,7 +142,7 @@ func (s *startUp) readyLast() string {
 	return ""
 }
 
-// The method "milestone" returns the interval of the latest attempt of a milestone.
+// The method "milestone" returns the interval of the named milestone in the attempt with the highest number.
 func (s *startUp) milestone(name, container string) (at interval, known bool) {
 	attempt := 0
 	for i := range s.record.Milestones {
