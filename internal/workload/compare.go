@@ -11,11 +11,11 @@ import (
 
 const (
 	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs at least 4
-	// start-ups on both sides, or 3 on one side and 5 on the other side: see leastP.
+	// start-ups on each side, or 3 on one side and 5 on the other side: see leastP.
 	MinStartUps = 3
 	// noise is the limit for the p-value of a difference. A difference with a smaller p-value is more than noise.
 	noise = 0.05
-	// minPart is the smallest share of the whole difference that a phase must have to be part of a statement.
+	// minPart is the smallest share of the whole difference for which partsOf considers a phase.
 	minPart = 0.05
 	// maxUnproven is the maximum number of unproven phases in the result of partsOf.
 	maxUnproven = 3
@@ -97,9 +97,9 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 	return values
 }
 
-// partsOf returns the phases that contribute to the difference according to a rank test. If no phase contributes,
-// partsOf returns the phases whose means differ most as the result "unproven". partsOf never returns unattributed time.
-// The candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
+// partsOf returns the phases that contribute to the difference according to a rank test. If no phase contributes, the
+// result "unproven" contains the phases whose means differ most. partsOf never returns unattributed time. The
+// candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
 // test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)

@@ -27,7 +27,7 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 // leastP returns the smallest p of RankTest for two groups of the given sizes, whatever their values. Two groups have
 // this p if all values of one group are larger than all values of the other group.
 func leastP(a, b int) float64 {
-	choices := 1.0 // number of choices of min(a, b) ranks
+	choices := 1.0 // number of ways to choose min(a, b) ranks
 	for i := 1; i <= min(a, b); i++ {
 		choices *= float64(max(a, b)+i) / float64(i)
 	}
@@ -36,9 +36,9 @@ func leastP(a, b int) float64 {
 
 // leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends of the
 // intervals that make the difference smallest: the upper ends for the group "lower", and the lower ends for the group
-// "upper". The true durations behind equal values can differ slightly. So p is the larger of two values: the p with the
-// mean rank for equal values, and the p with the least favorable order of equal values. If group upper does not have
-// the higher ranks, p is 1.
+// "upper". Equal values can stand for different true durations. So p is the larger of two values: the p with the mean
+// rank for equal values, and the p with the least favorable order of equal values. If group upper does not have the
+// higher ranks, p is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))
@@ -121,7 +121,7 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	for _, rank := range sorted[len(sorted)-size:] {
 		most += rank
 	}
-	ways := make([][]float64, size+1) // the number of choices, by the number of chosen ranks and their sum
+	ways := make([][]float64, size+1) // number of ways to choose ranks, by the number of these ranks and by their sum
 	for i := range ways {
 		ways[i] = make([]float64, most+1)
 	}

@@ -47,7 +47,8 @@ const (
 	imagePulled             // at least one image was not on the node
 )
 
-// maxTotal limits the durations that an untrusted server can send, so that bounds do not overflow.
+// maxTotal is the longest accepted duration. An untrusted server can send longer durations, so that bounds would
+// overflow.
 const maxTotal = 10 * 365 * 24 * time.Hour
 
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.

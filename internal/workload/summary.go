@@ -127,8 +127,8 @@ func (s sum) of(n int) time.Duration {
 	return s.quotients + s.remainders/time.Duration(n)
 }
 
-// phaseMeans returns the mean of each phase. phaseMeans rounds the running sum of the means and not each mean, so that
-// the means add up to exactly the mean of the durations.
+// phaseMeans returns the mean of each phase. phaseMeans rounds the running sum of the means instead of each mean, so
+// that the rounded means add up to exactly the mean of the durations.
 func phaseMeans(samples []*sample) []api.WorkloadPhase {
 	sums, errs := map[work]*sum{}, map[work]*sum{}
 	for _, s := range samples {
