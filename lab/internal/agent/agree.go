@@ -18,7 +18,7 @@ type comparison struct {
 // Disagreements lists the contradictions between a timeline and the transition records that the agent printed with the
 // timeline. The following differences are contradictions:
 //
-//   - a record with a different pod, owner, container or image, or a different order of the records
+//   - a record whose pod, owner, container or image differs from the timeline's, or records in the wrong order
 //   - an instant outside the interval of its milestone
 //   - a missing instant whose milestone is in the timeline
 //   - a duration that differs from the duration of its phase, or from the time between its start and its end

@@ -9,7 +9,7 @@ import (
 // is zero. If the record must omit the instant, the fields "known" and "doubtful" are both false.
 type span struct {
 	known    bool // true if the record must contain the instant
-	doubtful bool // true if the record can contain or omit the instant
+	doubtful bool // true if the record is correct with or without the instant
 	from, to time.Time
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// compareLabels requires that every record contains the timeline's pod and owner.
+// compareLabels requires that every record names the same pod and the same owner as the timeline.
 func (c *comparison) compareLabels() {
 	t, first := c.timeline, c.timeline.Transitions[0].Metrics.TransitionLabels
 	for i, record := range t.Transitions {
@@ -59,7 +59,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// image requires that a record contains the image reference of the pod's specification.
+// image requires that a record contains the image reference from the pod's specification.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""

@@ -78,7 +78,7 @@ func (c Client) NodeStartUp(ctx context.Context) (s NodeStartUp, err error) {
 // nodeStartUpLine is the beginning of a line about the start-up of a node.
 var nodeStartUpLine = []byte(`{"node_startup":`)
 
-// NodeStartUps returns the number of records of start-ups of nodes that agents printed to a file.
+// NodeStartUps returns the number of node start-up records that agents printed to a file.
 func NodeStartUps(file string) (count int, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

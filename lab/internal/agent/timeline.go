@@ -36,7 +36,7 @@ type Timeline struct {
 	Verdict    string     `json:"verdict"`
 	Conflicts  []Conflict `json:"conflicts"`
 
-	// changes that make the start-up faster; empty on a busy machine if the evidence does not bound the gain
+	// changes that would make the start-up faster; empty if the evidence bounds no gain, for example on a busy machine
 	WhatIf []WhatIf `json:"what_if"`
 
 	Raw         []byte       `json:"-"` // the response or the line as received
@@ -118,7 +118,7 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time whose cause the evidence does not show.
 const Unattributed = "unattributed"
 
-// ImagePull is the phase for pulling and unpacking that the evidence does not separate.
+// ImagePull is the phase for pulling and unpacking, if the evidence does not separate these two steps.
 const ImagePull = "image_pull"
 
 // IsGroup reports whether a phase stands for several phases, which its field MergedWith lists.

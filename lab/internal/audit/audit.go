@@ -1,4 +1,4 @@
-// Package audit reads the API server's audit log. The package returns the requests of an account, and the permissions
+// Package audit reads the API server's audit log. The package returns the requests of an account and the permissions
 // that were necessary for these requests.
 package audit
 
