@@ -81,7 +81,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, err
 }
 
-// ClearAll clears the benches that killed runs left behind, if the benches have the given purpose.
+// ClearAll clears all benches with the given purpose. Killed runs left these benches behind.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -117,8 +117,8 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 }
 
 // Clear ends the faults and deletes the pods. Clear also requests the deletion of the namespace, but does not wait
-// until the control plane has deleted the namespace's other objects. Clear also removes the bench's images from the
-// node and from the registry, and restarts the kubelet and the agent with their usual settings.
+// until the control plane has deleted the remaining objects of the namespace. Clear also removes the bench's images
+// from the node and from the registry, and restarts the kubelet and the agent with their usual settings.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),

@@ -32,7 +32,7 @@ type RuntimeCall struct {
 }
 
 // CallLog reads the runtime calls for pods from containerd's log. CallLog skips the lines that were in the log before
-// OpenCallLog, and reads each later line once. CallLog is safe for concurrent use.
+// OpenCallLog and reads each later line once. CallLog is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. If the previous process has not responded to a call,
-// the call has failed.
+// runtimeStarts is the first message of a new containerd process. If the previous containerd process did not complete a
+// call, this call has failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {

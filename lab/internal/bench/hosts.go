@@ -29,7 +29,8 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	return nil
 }
 
-// forgetHosts removes the configurations that ReachHost created, and the node's images from the configured registries.
+// forgetHosts removes the registry configurations that ReachHost created. It also removes the images of these
+// registries from the node.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))
 	if err != nil {
@@ -46,7 +47,8 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	return nil
 }
 
-// PushTo pushes the same new image under the same name to several registries. The node does not have the image yet.
+// PushTo pushes the same new image under the same name to several registries. The image is not yet on the node when
+// PushTo returns.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

@@ -77,7 +77,7 @@ func (b *Bench) Elsewhere(reference string) string {
 }
 
 // Warm makes the runtime pull an image directly, without the kubelet. The crictl tool and image preloaders also pull
-// images this way. Warm returns the times of the start and the end of the pull.
+// images this way. Warm returns when the pull started and ended.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	return Dated(func() error { return b.Node.Pull(ctx, reference) })
 }

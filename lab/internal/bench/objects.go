@@ -47,7 +47,7 @@ func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 }
 
 // CreateLateClaim creates a PersistentVolumeClaim whose StorageClass delays the binding of the claim. Kubernetes binds
-// the claim only after the scheduler selects a node for a pod with the claim.
+// the claim only after the scheduler selects a node for a pod that uses the claim.
 func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	class := b.volume(name)
 	document := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, "+
@@ -58,7 +58,7 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision creates the volume for a claim that CreateLateClaim created, in place of a provisioner.
+// Provision takes the place of a provisioner: it creates the volume for a claim that CreateLateClaim created.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }

@@ -37,7 +37,7 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 	return names, err
 }
 
-// RequestDeployment creates a Deployment, and does not wait for its pods.
+// RequestDeployment creates a Deployment but does not wait for its pods.
 func (b *Bench) RequestDeployment(ctx context.Context, name string, replicas int32, spec corev1.PodSpec) error {
 	labels := map[string]string{"app": name}
 	deployment := appsv1.Deployment{
@@ -78,7 +78,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 	return nil
 }
 
-// DeletePod requests the deletion of a pod, and does not wait until the pod is deleted.
+// DeletePod requests the deletion of a pod but does not wait until the pod is deleted.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)

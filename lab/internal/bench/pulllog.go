@@ -16,7 +16,7 @@ type PullCall struct {
 }
 
 // PullLog reads the calls of PullImage from containerd's log. PullLog skips the lines that were in the log before
-// OpenPullLog, and reads each later line once. PullLog is safe for concurrent use.
+// OpenPullLog and reads each later line once. PullLog is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
@@ -50,7 +50,7 @@ var (
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
-// The method "named" records when containerd first stored the image of a call in progress under the requested name.
+// The method "named" sets the field NamedAt of the earliest call in progress that has no NamedAt yet.
 func (l *PullLog) named(reference string, at time.Time) {
 	for i, call := range l.calls[reference] {
 		if call.EndAt.IsZero() && call.NamedAt.IsZero() {

@@ -22,7 +22,7 @@ type Attempt struct {
 	RequestedAt    time.Time
 	Call           PullCall  // call of the kubelet to the runtime
 	ReportedAt     time.Time // time when the kubelet reported the end of the attempt
-	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero without a manifest
+	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero if it sent none
 	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
 	// Asked is zero if the registry received no request.
 	Asked Span
