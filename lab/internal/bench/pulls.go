@@ -154,8 +154,8 @@ func (w *PullCollector) accesses(ctx context.Context, reference string) ([]regis
 		nil
 }
 
-// If a request started during this attempt, the method "read" adds the request's data to the attempt. A request that
-// started during several attempts counts for each of these attempts.
+// If a request started during this attempt, the method "read" adds the request's data to the attempt. If several
+// attempts were in progress when a request started, the request counts for each of them.
 func (a *Attempt) read(accesses []registry.Access) {
 	for _, access := range accesses {
 		if !a.contains(access.StartAt) {
@@ -187,8 +187,8 @@ func (a *Attempt) contains(at time.Time) bool {
 	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
 }
 
-// readStore sets the field StoredAt. The function "storedAt" returns the time when containerd stored the content with a
-// digest, or zero if containerd does not have this content.
+// readStore sets the field StoredAt. The function "storedAt" returns the time when containerd stored the content with
+// the given digest, or zero if containerd does not have this content.
 func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest string) (time.Time, error)) error {
 	var last time.Time
 	for _, access := range accesses {
@@ -210,9 +210,8 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 	return nil
 }
 
-// Pull returns the period of the pull, usually from the registry's log. The period is from the runtime's log in two
-// cases: the registry received no request, or the period in the runtime's log exceeds the registry's period by more
-// than the argument "besides".
+// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, or if the
+// pull in the runtime's log is longer by more than the argument "besides", the period is from the runtime's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// containerd 1 writes messages about a pod or container in another form than containerd 2.
+// containerd 1 writes messages about a pod or container in a different form than containerd 2.
 var (
 	sandboxMetadata1 = regexp.MustCompile(
 		`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d+),\}`,

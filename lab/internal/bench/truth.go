@@ -19,7 +19,7 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length returns the time from the start to the end.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated executes a function, and returns the times before and after the call.
+// Dated executes a function and returns the times before and after the call.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
@@ -27,7 +27,7 @@ func Dated(call func() error) (Span, error) {
 }
 
 // PullTruth returns the period in which the registry served the named image of this bench. The period starts with the
-// first request, and ends with the last byte that the registry sent.
+// first request and ends with the last byte that the registry sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 }
 
 // NetworkTruth returns the period in which the network plugin set up a pod's network. The period starts with the
-// plugin's first call for the pod.
+// plugin's first run for the pod and ends when a run succeeds.
 func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
 	if err != nil {

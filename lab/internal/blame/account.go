@@ -10,7 +10,7 @@ type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
 	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log does not contain this time
-	Until     time.Time // end of the time that the account covers
+	Until     time.Time // end of the period that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
 	Requested []Request // Pulling Events in the kubelet's log
@@ -28,7 +28,7 @@ type Account struct {
 type Stop struct {
 	Span
 	// If Ended is true, the containerd process exited, and its open calls failed. If Ended is false, the process was
-	// frozen, and later continued its open calls.
+	// frozen and later continued its open calls.
 	Ended bool
 }
 
@@ -54,7 +54,7 @@ type Call struct {
 	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
 }
 
-// Request is the time of one Event of the kubelet about a container. The Event reports a requested pull or a back-off.
+// Request is one Event of the kubelet about a container. The Event reports a requested pull or a back-off.
 type Request struct {
 	Container string
 	At        time.Time
@@ -84,7 +84,7 @@ type Fault struct {
 	Source  string
 }
 
-// Slack is the largest difference between a timestamp in a log and the truth on a busy machine.
+// Slack is the largest possible error of a timestamp in a log on a busy machine.
 const Slack = 50 * time.Millisecond
 
 // pluginEnds is the longest time from the network plugin's last log line until the plugin's process has exited and the
@@ -123,9 +123,9 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closedCalls returns all calls, each with an end. If the log does not contain the end of a call, the call ends with
-// the start of the next call. The last call ends at the end of the account. If containerd exited
-// during the call, the call ends with this exit.
+// closedCalls returns all calls in chronological order. A call whose end is not in the log ends when the next call
+// starts, or at the end of the account if it is the last call. If containerd exited during a call, the call ends with
+// this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -251,7 +251,7 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 }
 
 // afterStart adds the stretches after the start of a container. The stretches end when the kubelet starts another
-// container, or restarts the same container.
+// container or restarts the same container.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -287,10 +287,11 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// requestOf returns the time of the kubelet's latest request for a pull between the given time and the start of the
-// pull. Without such a request, requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a
-// busy machine, the kubelet can log the request for a pull after the pull has ended. If there are as many requests as
-// pulls, the method matches requests and pulls by their order, because the order is right even if the times are late.
+// requestOf returns the time when the kubelet requested a pull, according to the latest Pulling Event between the
+// argument "from" and the start of the pull. Without such an Event, requestOf returns the zero time. A separate
+// goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull has
+// ended. If the container has as many Events as pulls, the method matches them by their order, because this order is
+// right even if the kubelet logged the Events late.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {

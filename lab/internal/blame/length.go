@@ -66,8 +66,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare compares the durations of the agent's phases with the true durations, and returns the number of compared
-// phases. Compare skips a phase that the agent splits into parts or merges with other phases.
+// Compare compares the durations of the agent's phases with the true durations. The results are the violations and the
+// number of compared phases. Compare skips a phase that the agent splits into parts or merges with other phases.
 func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0

@@ -6,10 +6,10 @@ import (
 )
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
-// possible difference between each end and the truth. Within the slack around the boundary of two stretches, the causes
-// of both stretches are right. If a stretch has no neighboring stretch at one end, the cause within the slack of this
-// end is unknown, so the result omits the time within this slack. A gap between two stretches counts as a boundary if
-// the gap is not longer than the sum of their slacks.
+// possible error of each end. Within the slack around the boundary of two stretches, the causes of both stretches are
+// right. If a stretch has no neighboring stretch at one end, the cause within the slack of this end is unknown, so the
+// result omits the time within this slack. A gap between two stretches counts as a boundary if the gap is not longer
+// than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time

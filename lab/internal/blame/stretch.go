@@ -29,7 +29,7 @@ func (s Span) overlap(other Span) time.Duration {
 type Stretch struct {
 	Span
 	Causes []Cause       // true causes; the matrix counts only the first cause
-	Slack  time.Duration // largest difference between each end and the truth
+	Slack  time.Duration // largest possible error of each end
 	Source string        // name of the source that shows the cause, for example "kubelet's log"
 }
 
