@@ -1,4 +1,4 @@
-// Package browser runs a real Chromium without a screen, and collects the errors and warnings that Chromium reports.
+// Package browser runs a real Chromium without a screen and collects the errors and warnings that Chromium reports.
 package browser
 
 import (

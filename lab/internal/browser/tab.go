@@ -140,14 +140,14 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// The function "do" runs one step in the browser, and returns an error after the time limit.
+// The function "do" runs one step in the browser and fails if the step exceeds the time limit.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// call runs a command of the DevTools protocol, and returns an error after the time limit.
+// call runs a command of the DevTools protocol and fails if the command exceeds the time limit.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()

@@ -81,7 +81,8 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if err := b.fill(ctx, programs.Payload, []group{own}); err != nil {
 		return err
 	}
-	// The directories are filled in parallel: while the linker of one program uses one core, another program compiles.
+	// The directories are filled in parallel: while the linker of one program uses one core, the compiler builds
+	// another program.
 	fills, ctx := errgroup.WithContext(ctx)
 	fills.Go(func() error { return b.fill(ctx, programs.Runtime, runtimeGroups(b.Stack.Containerd)) })
 	fills.Go(func() error { return b.fill(ctx, programs.Kubernetes, kubernetesGroups(b.Stack.Kubernetes.Dir)) })

@@ -19,7 +19,7 @@ import (
 // build's work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
-// compile runs the command `go build` for one group of programs, and reports the progress.
+// compile runs the command `go build` for one group of programs and reports the progress.
 func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	flags, err := g.linkerFlags(b.Source)
 	if err != nil {

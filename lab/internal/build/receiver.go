@@ -35,8 +35,8 @@ func (b Builder) Receiver(ctx context.Context) (string, error) {
 	return filepath.Join(dir, name), b.fill(ctx, dir, []group{g})
 }
 
-// receiverKey returns the cache key of the receiver. The key depends on the receiver's sources and on the versions of
-// its dependencies.
+// receiverKey returns the cache key of the receiver. The key depends on the receiver's sources, the versions of its
+// dependencies, and the Go version.
 func receiverKey(source, goVersion string) (string, error) {
 	sources, err := sourcesOf(source, receiverModule)
 	if err != nil {

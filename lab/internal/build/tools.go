@@ -25,7 +25,7 @@ type program struct {
 	pkg  string
 }
 
-// runtimeGroups returns the programs of the container runtime. Programs without cgo are static, and link faster. Only
+// runtimeGroups returns the programs of the container runtime. Programs without cgo are static and link faster. Only
 // runc requires cgo, for seccomp and for code that enters namespaces before the Go runtime starts. The tags for runc
 // exclude libc's resolver, because the compilation of the resolver takes a long time. All stacks use the same runc.
 func runtimeGroups(c stack.Containerd) []group {

@@ -136,7 +136,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	return a, nil
 }
 
-// interleaved parses flags at any position, and returns the words that are not flags.
+// interleaved parses flags at any position and returns the words that are not flags.
 func interleaved(flags *flag.FlagSet, words []string) (rest []string, err error) {
 	for len(words) > 0 {
 		if err := flags.Parse(words); err != nil {

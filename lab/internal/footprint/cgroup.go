@@ -17,7 +17,7 @@ import (
 )
 
 // containerParent is the parent cgroup of containers for which the kubelet specifies no cgroup. Containers of another
-// containerd can be in the same cgroup, so the lab changes only containers whose ID is known.
+// containerd can be in the same cgroup, so the lab changes only containers whose IDs it knows.
 const containerParent = "k8s.io"
 
 const (
@@ -72,7 +72,7 @@ func Containers(containerdState, runcRoot string) []string {
 
 func isID(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
 
-// RemoveContainers kills all processes of the given containers, and removes the cgroups of these containers.
+// RemoveContainers kills all processes of the given containers and removes the cgroups of these containers.
 func RemoveContainers(ids []string) error {
 	points, err := hierarchies(kindV1, kindV2)
 	if err != nil {
@@ -118,8 +118,8 @@ func delegated() []string {
 const subtreeControl = "cgroup.subtree_control"
 
 // undelegate disables controllers for the children of the root of cgroup v2. The kernel refuses to disable a controller
-// that a child enables for its own children. undelegate ignores this error, because then another program uses the
-// controller.
+// that a child enables for its own children. undelegate ignores this error, because it means that another program uses
+// the controller.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -42,12 +42,12 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
-	// Controllers are the controllers that the root of cgroup v2 enabled for its children. If these controllers are
-	// unknown, the list is nil and not empty.
+	// Controllers are the controllers that the root of cgroup v2 enabled for its children. The list is nil if these
+	// controllers are unknown, and empty if the root enabled none.
 	Controllers []string `json:"controllers"`
 }
 
-// Observe returns the present state of the machine.
+// Observe returns the current state of the machine.
 func Observe() Before {
 	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist(), Controllers: delegated()}
 	for _, dir := range builtIn() {
@@ -107,9 +107,9 @@ func (b Before) RestoreCgroups() {
 	}
 }
 
-// Restore returns the machine to the state from before the lab's start. Restore removes the directories that did not
-// exist before the lab started, and resets the kernel settings. From directories that already existed, Restore removes
-// only the lab's files. The arguments are the lab's state directory and the name of the lab's network.
+// Restore returns the machine to its state before the lab started. Restore removes the directories that did not exist
+// before the lab started, and resets the kernel settings. From directories that already existed, Restore removes only
+// the lab's files. The arguments are the lab's state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)
