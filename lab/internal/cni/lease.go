@@ -71,7 +71,7 @@ func (l leases) release(id string) {
 	})
 }
 
-// retain keeps the leases of the given containers, and releases all other leases.
+// retain keeps the leases of the given containers and releases all other leases.
 func (l leases) retain(valid map[string]bool) {
 	l.forEach(func(path, holder string) {
 		if !valid[holder] {

@@ -1,5 +1,5 @@
 // Package credentials is the lab's credential provider plugin. The kubelet runs the plugin before it pulls an image,
-// and the plugin prints the user name and the password for the lab's registry. Scenarios can make the plugin slow, or
+// and the plugin prints the user name and the password for the lab's registry. Scenarios can make the plugin slow or
 // make it fail. The plugin logs each run with its time.
 //
 // The plugin implements the API credentialprovider.kubelet.k8s.io/v1. The package uses only the standard library,
@@ -35,8 +35,8 @@ type response struct {
 	Auth          map[string]Login `json:"auth"` // user name and password, by the registry's host
 }
 
-// Main responds to one request, and returns the exit status. The only argument is the directory of the Store. Main
-// never writes the password to stderr, because the kubelet logs this output if the plugin fails.
+// Main responds to one request and returns the exit status. The only argument is the directory of the Store. Main never
+// writes the password to stderr, because the kubelet logs this output if the plugin fails.
 func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	startedAt := time.Now()
 	if err := run(arguments, startedAt, stdin, stdout); err != nil {
@@ -75,7 +75,7 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		CacheKeyType: "Image", CacheDuration: "0s", Auth: map[string]Login{host: login}})
 }
 
-// The method "provide" applies the fault of an image, and returns the login.
+// The method "provide" applies the fault of an image and returns the login.
 func (s Store) provide(image string) (Login, error) {
 	faults, err := s.faults()
 	if err != nil {

@@ -80,7 +80,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// An image that was pulled by digest has no tag, and its references are only in the repository digests.
+		// An image that was pulled by digest has no tag: its only references are the repository digests.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue

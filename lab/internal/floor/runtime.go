@@ -15,12 +15,12 @@ import (
 // interval.
 const beat = time.Second
 
-// maxChanges is the maximum number of changes that wait for the runtime's responses. At this limit, the reflector also
-// waits.
+// maxChanges is the size of the queue of changed pods. If the runtime responds slowly and the queue is full, the
+// reflector waits.
 const maxChanges = 1000
 
 // asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the
-// pod is ready. An agent needs at least these queries for a pod whose images are present.
+// pod is ready. An agent needs at least these queries for a pod whose images are already on the node.
 type asker struct {
 	cache.Store
 	runtime *cri.Client

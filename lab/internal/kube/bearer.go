@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// NewBearer returns a client for https://ADDRESS. The client authenticates with a token instead of a certificate, and
+// NewBearer returns a client for https://ADDRESS. The client authenticates with a token instead of a certificate and
 // adds the given headers to each request.
 func NewBearer(address, certificates, token string, headers http.Header) (*Client, error) {
 	pool, err := authority(certificates)

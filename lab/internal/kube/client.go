@@ -1,5 +1,5 @@
-// Package kube is a small client of the lab's API server. The client uses JSON, a client certificate, and the published
-// API types. The lab needs only a few requests, so the lab uses no clientset.
+// Package kube is a small client of the lab's API server. The client uses the published API types. Most requests use
+// JSON and a client certificate. The lab needs only a few requests, so the lab uses no clientset.
 package kube
 
 import (
@@ -73,7 +73,7 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is like Create, and also stores the created object in the last argument.
+// CreateInto is like Create and also stores the created object in the last argument.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
@@ -123,7 +123,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit is the time limit for one request. The API server responds to all requests of the lab in less time.
+// requestLimit is the time limit for one request. The API server needs less time for every request of the lab.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {

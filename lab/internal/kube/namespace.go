@@ -71,8 +71,8 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 	return c.awaitDeletion(ctx, report, name)
 }
 
-// RequestNamespaceDeletion deletes the pods of a namespace, and requests the deletion of the namespace if it exists.
-// The namespace controller waits 5 s before it deletes the other objects (namespaceDeletionGracePeriod in Kubernetes).
+// RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists. The
+// namespace controller waits 5 s before it deletes the other objects (namespaceDeletionGracePeriod in Kubernetes).
 func (c *Client) RequestNamespaceDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.DeletePods(ctx, report, name); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *Client) awaitDeletion(ctx context.Context, report *progress.Reporter, n
 		})
 }
 
-// DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted.
+// DeletePods deletes all workloads and pods of a namespace and waits until all pods are deleted.
 // RequestNamespaceDeletion calls DeletePods first, because the namespace controller waits for half of the pods' grace
 // period if the namespace still contains pods.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {

@@ -103,7 +103,7 @@ func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+
 // CNIFaults returns the path of the file with the faults of the CNI plugin. Scenarios write the file.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
-// CNILog returns the path of the file in which the CNI plugin logs its actions with their times.
+// CNILog returns the path of the file in which the CNI plugin logs its ADD commands with their times.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
 // AgentRecords returns the path of the file with the standard output of agents that run as processes.
@@ -121,7 +121,7 @@ func (l Layout) AgentObservations() string {
 // AgentState returns the directory with the state that the agent preserves across restarts.
 func (l Layout) AgentState() string { return filepath.Join(l.AgentFiles(), "state") }
 
-// KeptLogs returns the directory with the kept logs of agents in containers.
+// KeptLogs returns the directory in which the lab keeps the logs of agents in containers.
 func (l Layout) KeptLogs() string { return l.In("agent-logs") }
 
 // OTLP returns the path of the file in which the OTLP receiver stores the received data.
