@@ -100,7 +100,7 @@ func plain(word *syntax.Word) string {
 			default:
 				written, err := source(part)
 				if err != nil {
-					written = "$()" // the shell computes this part, and the printer cannot print the part
+					written = "$()" // placeholder, because the printer cannot print this part
 				}
 				text.WriteString(written)
 			}

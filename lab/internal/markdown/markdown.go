@@ -1,5 +1,5 @@
 // Package markdown reads the shell commands in the repository's Markdown documents. The scenario "documentation" runs
-// the commands. The tests of the scenario check the commands.
+// the commands. The tests of this scenario check the commands without running them.
 package markdown
 
 import (
@@ -27,9 +27,9 @@ var (
 	notRun = regexp.MustCompile(`^\s*<!--\s*not run:\s*(.*?)\s*-->\s*$`)
 )
 
-// Blocks returns the code blocks of a document, in the order of the document. It is an error if a block has no end or
-// no known language. It is also an error if a comment "not run" has no reason, or if no block follows directly below
-// the comment. Each error contains the line number.
+// Blocks returns the code blocks of a document, in the order of the document. Blocks returns an error if a block has no
+// closing fence, or if its language is unknown. Blocks also returns an error if a comment "not run" has no reason, or
+// if no block follows directly below the comment. Each error contains the line number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block

@@ -11,11 +11,11 @@ func Scenarios() []string {
 	return []string{"install", "first-light", "accuracy", "pulls", "lost-events", "restart", "blame"}
 }
 
-// The names of the figures in the page.
+// The names of the figures on the page.
 const (
 	FigureExact  = "within 50 ms"           // accuracy: phases within 50 ms of the truth
 	FigureError  = "within the error bound" // accuracy: phases within the agent's error bound
-	FigureWorst  = "99th percentile"        // accuracy: difference of the agent's durations from the truth
+	FigureWorst  = "99th percentile"        // accuracy: difference between the agent's and the true durations
 	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
 	FigureRight  = "right"                  // blame: seconds with the right cause
 	FigureNone   = "unattributed"           // blame: share of the time without a cause

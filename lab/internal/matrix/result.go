@@ -1,4 +1,4 @@
-// Package matrix keeps the results of the scenarios on each stack, and generates the page docs/compatibility.md from
+// Package matrix keeps the results of the scenarios on each stack and generates the page docs/compatibility.md from
 // these results.
 package matrix
 
