@@ -59,7 +59,7 @@ func (n Node) startAgent(ctx context.Context) error {
 	return n.RestartAgentWith(ctx, AgentChange{})
 }
 
-// RestartAgentWith restarts the agent's process with changed settings, and waits until the agent is ready. If the agent
+// RestartAgentWith restarts the agent's process with changed settings and waits until the agent is ready. If the agent
 // already has these settings, RestartAgentWith does not restart the agent. Restore and Up revert the change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
@@ -73,7 +73,8 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	return n.await(ctx, c)
 }
 
-// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent cannot finish its work.
+// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent gets no chance to finish
+// its work.
 func (n Node) KillAgent() error {
 	if record, ok := n.table().Get(agentProcess); ok {
 		return record.Stop(0)
@@ -81,7 +82,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent's process after KillAgent, and does not wait until the agent is ready.
+// RestartAgent starts the agent's process after KillAgent, but does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -96,8 +97,8 @@ func (n Node) AwaitAgent(ctx context.Context) error {
 	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
-// CheckAgent returns the absolute path of the agent's program. If the file cannot be an agent program, CheckAgent
-// returns an error with the reason.
+// CheckAgent returns the absolute path of the agent's program. If the path does not belong to an executable file,
+// CheckAgent returns an error with the remedy.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {

@@ -76,7 +76,7 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm stores the new form, and then makes the change. If the change is interrupted, a later command can complete
+// changeForm stores the new form and then makes the change. If the change is interrupted, a later command can complete
 // the change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {

@@ -21,7 +21,7 @@ var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
 // KeepAgentLogs creates a second hard link for each log of an agent that runs in a container. With the second hard
 // link, the log remains available after the kubelet deletes the pod and its logs. Callers that restart agents must call
-// KeepAgentLogs at least once during the life of each pod.
+// KeepAgentLogs at least once during the life of each agent pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {

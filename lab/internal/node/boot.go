@@ -34,7 +34,7 @@ func (n Node) SwitchOff(ctx context.Context) error {
 // containerd never becomes ready.
 func (n Node) LaunchContainerd() error { return n.ensure(n.containerd()) }
 
-// StartKubelet starts the kubelet with additional taints for the new Node object, and waits until the kubelet serves
+// StartKubelet starts the kubelet with additional taints for the new Node object and waits until the kubelet serves
 // requests. StartKubelet does not wait until the node is ready.
 func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	if err := n.writeKubeletConfig(map[string]any{"registerWithTaints": taints}); err != nil {
@@ -46,9 +46,9 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	return n.await(ctx, n.kubelet())
 }
 
-// BootFiles writes a directory that an agent can use as the proc file system of a machine with the given boot time, and
-// returns the path of the directory. The kernel's boot time cannot change while the machine runs. The directory
-// contains the machine's real boot ID, because the kubelet also reads the real boot ID.
+// BootFiles writes a directory and returns its path. An agent can use the directory as the proc file system of a
+// machine with the given boot time. The kernel's boot time cannot change while the machine runs. The directory contains
+// the machine's real boot ID, because the kubelet also reads the real boot ID.
 func (n Node) BootFiles(booted time.Time) (string, error) {
 	const bootID = "sys/kernel/random/boot_id"
 	id, err := os.ReadFile("/proc/" + bootID)

@@ -55,7 +55,7 @@ func (n Node) enter() func() error {
 		if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("create a mount namespace: %w", err)
 		}
-		// A mount on a shared mount would also appear on the machine.
+		// If this mount were shared, the next mount would also appear on the machine.
 		if err := syscall.Mount("", point, "", syscall.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("make the mount %s private: %w", point, err)
 		}

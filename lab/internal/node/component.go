@@ -15,7 +15,7 @@ type component struct {
 	process.Spec
 	ports []int                       // loopback ports on which the process listens
 	ready func(context.Context) error // returns nil when the component serves requests
-	limit time.Duration               // longest time from the start until the component is ready
+	limit time.Duration               // maximum duration of the component's start
 }
 
 // The names of components, in the order in which they start.
@@ -70,8 +70,8 @@ func (n Node) ensure(c component) error {
 }
 
 // killLeftovers kills the component's processes that have no record. An interrupted lab can leave such a process,
-// because the lab stores the record only after the start. killLeftovers keeps child processes of the component, such as
-// containerd's shims, because child processes run another program.
+// because the lab stores the record only after the start. killLeftovers does not kill child processes of the component,
+// such as containerd's shims, because they run another program.
 func (n Node) killLeftovers(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

@@ -37,11 +37,12 @@ func (n Node) containerd() component {
 	}
 }
 
-// OtherRegistry is a second name for the lab's registry. An image with this name seems to come from another registry.
+// OtherRegistry is a second name for the lab's registry. An image reference with this name looks like a reference to
+// another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes the configuration of containerd, the configuration of the lab's registry for both names
-// of the registry, and the network's configuration. Sandboxes use the given pause image.
+// writeContainerdConfig writes containerd's configuration, one hosts.toml file for each name of the lab's registry, and
+// the network's configuration. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	guard := n.RegistryGuard()
 	server := guard.URL(layout.Address(layout.RegistryPort))
@@ -149,8 +150,8 @@ func (n Node) snapshotter() string {
 }
 
 // ContentStoredAt returns the time when containerd stored the content with the given digest. After containerd has
-// verified the content and has written it to disk, containerd makes the content's file read-only. This is the last
-// change of the file. If containerd does not have the content, the result is zero.
+// verified the content and has written it to disk, containerd makes the content's file read-only. containerd does not
+// change the file later. If containerd does not have the content, the result is zero.
 func (n Node) ContentStoredAt(digest string) (time.Time, error) {
 	algorithm, hash, _ := strings.Cut(digest, ":")
 	var file syscall.Stat_t

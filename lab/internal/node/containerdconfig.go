@@ -61,8 +61,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     use_internal_loopback = true
 `
 
-// stargzConfig follows containerd2Config if the snapshotter is stargz. A scenario removes its images from the registry.
-// If containerd restarts before it has removed the snapshots of these images, stargz cannot mount the snapshots again.
+// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. A scenario removes
+// its images from the registry. If containerd restarts before it has removed the snapshots of these images, stargz
+// cannot mount the snapshots again.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"
@@ -70,9 +71,9 @@ const stargzConfig = `
   allow_invalid_mounts_on_restart = true
 `
 
-// containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. Without the
-// setting socket_dir, which containerd 1 does not know, the shims create their sockets in /run/containerd/s. The lab
-// reads the exits of containers from the log, and containerd 1.6 logs these exits only at the level "debug".
+// containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. containerd 1 does
+// not know the setting socket_dir, so the shims create their sockets in /run/containerd/s. The lab reads the exits of
+// containers from the log, and containerd 1.6 logs these exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

@@ -20,7 +20,7 @@ const (
 	dnsServiceAddress = "127.1.0.10"
 )
 
-// startLimit is the longest time until a component serves requests. The limit is long, because other programs can slow
+// startLimit is the longest time that a component may take to start. The limit is long, because other programs can slow
 // down the machine.
 const startLimit = 90 * time.Second
 
@@ -73,8 +73,7 @@ func (n Node) apiServer(flags ...string) component {
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Scenarios use the audit log to compare the permissions that an account has with the permissions that the
-			// account uses.
+			// Scenarios use the audit log to find out which of its permissions an account uses.
 			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
 			"--audit-log-maxbackup=1",
 		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
@@ -107,7 +106,7 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
 }
 
-// restartAPIServer restarts the API server with the given flags, and waits until the API server is ready. If the API
+// restartAPIServer restarts the API server with the given flags and waits until the API server is ready. If the API
 // server already runs with exactly these flags, restartAPIServer only waits.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)

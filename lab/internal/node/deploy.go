@@ -331,7 +331,7 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	return pods[0], nil
 }
 
-// removeAgentPod removes the label nodeLabel from the node, and waits until the DaemonSet's pod is deleted.
+// removeAgentPod removes the label nodeLabel from the node and waits until the DaemonSet's pod is deleted.
 func (n Node) removeAgentPod(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// The method "clean" stops all processes, and then removes all remaining files, mounts and cgroups. If possible, the
+// The method "clean" stops all processes and then removes all remaining files, mounts and cgroups. If possible, the
 // method stops the processes gracefully.
 func (n Node) clean(ctx context.Context) error {
 	// If the method "clean" is interrupted after this step, the next command finds an interrupted lab and removes its
@@ -59,7 +59,7 @@ func (n Node) clean(ctx context.Context) error {
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
 	// The method "clean" removes the containers before the shims, because a running shim reaps killed processes
-	// immediately. Without the shim, a killed process remains until the init process reaps the process later.
+	// immediately. Without the shim, a killed process remains as a zombie until the init process reaps it.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop stops the named components concurrently.
+// The method "stop" stops the named components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -124,8 +124,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills all processes with the lab's mark, until no marked process remains. Marked processes can be
-// shims, or processes that an interrupted lab started without a record.
+// endMarkedProcesses finds and kills processes with the lab's mark until no such process remains. Marked processes can
+// be shims, or processes that an interrupted lab started without a record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

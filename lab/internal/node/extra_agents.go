@@ -41,8 +41,8 @@ type ExtraAgent struct {
 	Env        []string // environment variables, NAME=VALUE
 }
 
-// StartExtraAgents starts several agents for another node, and waits until all of these agents are ready. The other
-// node consists only of a runtime socket.
+// StartExtraAgents starts several agents for another node and waits until all of these agents are ready. The other node
+// consists only of a runtime socket.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -116,7 +116,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	return n.await(ctx, c)
 }
 
-// ExtraUsage returns the resource usage of an extra agent's process since the process started.
+// ExtraUsage returns the resources that an extra agent's process has used.
 func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
 // StopExtraAgents stops all extra agents.

@@ -26,8 +26,8 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 }
 
 // StartRuntimeFloor starts a program that follows the pods of a node and queries the container runtime. The program
-// sends only the queries that every agent with runtime timestamps must send. StartRuntimeFloor waits until the program
-// has listed the pods.
+// sends only the queries that every agent must send to report the runtime's timestamps. StartRuntimeFloor waits until
+// the program has listed the pods.
 func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
 }
@@ -52,10 +52,10 @@ func (n Node) startFloor(ctx context.Context, name, nodeName, socket string) err
 	return n.await(ctx, c)
 }
 
-// FloorUsage returns the resource usage of StartFloor's program since the program started.
+// FloorUsage returns the resources that the program of StartFloor has used.
 func (n Node) FloorUsage() (process.Usage, error) { return n.usage(floorName) }
 
-// RuntimeFloorUsage returns the resource usage of StartRuntimeFloor's program since the program started.
+// RuntimeFloorUsage returns the resources that the program of StartRuntimeFloor has used.
 func (n Node) RuntimeFloorUsage() (process.Usage, error) { return n.usage(runtimeFloorName) }
 
 // StopFloor stops the programs that StartFloor and StartRuntimeFloor started. StopFloor ignores programs that do not

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Hold waits until no other lab command changes this node, and then locks the node. The caller must call release. If
-// the process ends for any reason, the kernel releases the lock.
+// Hold waits until no other lab command holds the node's lock, and then locks the node. The caller must call release.
+// If the process ends for any reason, the kernel releases the lock.
 func (n Node) Hold(ctx context.Context) (release func(), err error) {
 	var file *os.File
 	const limit = 15 * time.Minute // another command that builds all programs can hold the lock for minutes

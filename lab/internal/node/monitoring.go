@@ -17,7 +17,7 @@ import (
 // Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label "node" of each target is
 // the name of the agent's node.
 type Monitoring struct {
-	// Time between two scrapes, and default time between two evaluations of a rule.
+	// Time between two scrapes. By default, also the time between two evaluations of a rule.
 	Interval time.Duration
 	Rules    []byte // content of a rule file
 	Extra    string // name of the first extra agent's node; empty if there is no extra agent
@@ -72,7 +72,7 @@ func (n Node) FindPrometheus(ctx context.Context) error {
 	return err
 }
 
-// StartMonitoring starts a Prometheus without stored data, and waits until this Prometheus has scraped every target.
+// StartMonitoring starts a Prometheus without stored data and waits until this Prometheus has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
 	if err := n.StopPrometheus(); err != nil {

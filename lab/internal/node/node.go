@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// Node is one lab on this machine. Up and Down hold the node's lock. A caller that uses the node for a longer time must
-// call Hold.
+// Node is one lab on this machine. Up and Down hold the node's lock only until they return. A caller that needs the
+// node for itself afterwards must call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs

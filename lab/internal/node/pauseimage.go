@@ -12,8 +12,8 @@ import (
 // pauseRepository is the repository of the pause image on a stack whose node does not have the image at the start.
 const pauseRepository = "podlapse-lab/pause"
 
-// pauseLayer is the size of the layer that only this pause image has. The layer is so large that the pull takes a
-// noticeable time.
+// pauseLayer is the size of the layer that pushPauseImage adds to the base image. The layer is so large that the pull
+// takes a noticeable amount of time.
 const pauseLayer = 8 << 20 // bytes
 
 // pauseImage returns the reference of the image for sandboxes. The argument is the reference of the base image, which

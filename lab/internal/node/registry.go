@@ -72,7 +72,7 @@ func (n Node) BaseImage() (string, error) {
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }
 
-// warmBaseImage pushes the base image, and makes the node pull the image.
+// warmBaseImage pushes the base image and makes the node pull the image.
 func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {

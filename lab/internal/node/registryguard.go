@@ -21,8 +21,8 @@ func (n Node) RegistryGuard() registry.Guard {
 func (n Node) credentialConfig() string { return n.In("credential-providers.json") }
 
 // writeCredentialConfig writes the configuration of the credential provider plugin, if the stack has the plugin. The
-// kubelet runs the plugin for images from the lab's registry, from the second name of this registry, and from the
-// registry names that scenarios create.
+// kubelet runs the plugin for images under the two names of the lab's registry and under the registry names that
+// scenarios use.
 func (n Node) writeCredentialConfig() error {
 	guard := n.RegistryGuard()
 	if !guard.IsSet() {

@@ -24,8 +24,8 @@ func (n Node) RepairFragile() error {
 	return nil
 }
 
-// BreakFragile removes the program that RepairFragile created. Without the program of its runtime handler, a pod cannot
-// terminate.
+// BreakFragile removes the program that RepairFragile created. A pod cannot terminate while the program of its runtime
+// handler is missing.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the program of the runtime handler \"fragile\": %w", err)
@@ -45,7 +45,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.await(ctx, n.containerd())
 }
 
-// UseOwnPauseImage reverts UsePauseImage, and writes the network's configuration again.
+// UseOwnPauseImage reverts UsePauseImage and writes the network's configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {

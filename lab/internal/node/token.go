@@ -13,14 +13,14 @@ func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
 	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
 }
 
-// ProxyKubeconfig writes a kubeconfig for the clients of a proxy, and returns the path of the kubeconfig. The proxy
-// adds its own credentials to the requests.
+// ProxyKubeconfig writes a kubeconfig for the clients of a proxy and returns the path of the kubeconfig. The proxy adds
+// its own credentials to the requests.
 func (n Node) ProxyKubeconfig(name, url string) (string, error) {
 	path := n.Kubeconfig(name)
 	return path, pki.WriteTokenKubeconfig(path, url, n.certificates(), name, "of-the-proxy")
 }
 
-// TokenKubeconfig writes a kubeconfig with a token, and returns the path of the kubeconfig.
+// TokenKubeconfig writes a kubeconfig with a token and returns the path of the kubeconfig.
 func (n Node) TokenKubeconfig(name, token string) (string, error) {
 	path := n.Kubeconfig(name)
 	return path, pki.WriteTokenKubeconfig(path, "https://"+layout.Address(layout.APIServerPort), n.certificates(), name,

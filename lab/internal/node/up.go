@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile returns the path of the file that proves that the start of the node was complete. The file contains the ID
-// of the boot. If the file is missing, the state belongs to an interrupted start. The lab removes the state of an
+// readyFile returns the path of the file that proves that the start of the node was complete. The file contains the
+// machine's boot ID. If the file is missing, the state belongs to an interrupted start. The lab removes the state of an
 // interrupted start, and does not repair this state.
 func (n Node) readyFile() string { return n.In("ready") }
 
@@ -39,7 +39,7 @@ func (n Node) complete() bool {
 }
 
 // Up starts the node, or repairs a running node. When Up returns, pods can be created and the agent runs with its usual
-// settings. If no agent was ever set, Up starts no agent.
+// settings. If neither this call nor an earlier call sets a program or an image for the agent, Up starts no agent.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// reset removes the state of an interrupted start, and prepares a new start.
+// reset removes the state of an interrupted start and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")
@@ -182,9 +182,9 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	return n.awaitNode(ctx, client)
 }
 
-// Restore reverts the changes of a scenario to the API server, containerd, the kubelet and the agent. Restore also
-// stops the processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed,
-// the next Up reverts the scenario's changes.
+// Restore reverts a scenario's changes to the API server, containerd, the kubelet and the agent. Restore also stops the
+// processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed, the next Up
+// reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
