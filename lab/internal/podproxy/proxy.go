@@ -1,6 +1,6 @@
-// Package podproxy responds like an API server whose proxy reaches the agents in a cluster. The proxy of the lab's API
-// server reaches only pods, so the proxy cannot reach agents that run as processes. The command line lists the pods to
-// find the agents, and sends its requests through the proxy.
+// Package podproxy responds like an API server that proxies requests to the agents of a cluster. The lab's API server
+// proxies requests only to pods, so it cannot reach agents that run as processes. podlapse's command line lists the
+// pods to find the agents and sends its requests through the proxy.
 package podproxy
 
 import (

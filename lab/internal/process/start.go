@@ -19,7 +19,7 @@ type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
 	Args   []string // arguments without the name of the program
-	Env    []string // variables that Start adds to a minimal environment without the caller's variables
+	Env    []string // variables that Start adds to a minimal environment; the caller's variables are not inherited
 	Inputs []string // files whose content is part of the fingerprint
 	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
 	Search string   // directory that is first in PATH
@@ -93,7 +93,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	return record, s.Table.Put(record)
 }
 
-// launch starts a command after a call of enter.
+// launch calls the function enter and then starts a command.
 func launch(cmd *exec.Cmd, enter func() error) error {
 	if enter == nil {
 		return cmd.Start()
@@ -104,8 +104,8 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		// goroutine runs in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. While this goroutine
-			// waits on the main thread, the goroutine of the inner call runs on another thread.
+			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. This goroutine
+			// occupies the main thread while it waits, so the goroutine of the inner call runs on another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

@@ -10,8 +10,8 @@ import (
 // Signal sends a signal to this process. If this process has exited, Signal sends no signal to another process with the
 // same PID.
 func (id Identity) Signal(signal syscall.Signal) error {
-	// os.FindProcess opens a pidfd, which always refers to the same process. Signal checks the identity after the call
-	// of os.FindProcess. If the kernel reuses the PID later, the new process does not receive the signal.
+	// os.FindProcess opens a pidfd, which always refers to the same process. Signal checks the identity after calling
+	// os.FindProcess. If the kernel reuses the PID later, the new process does not receive the signal.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return nil

@@ -15,7 +15,7 @@ type Record struct {
 	Name        string    `json:"name"`
 	Identity              // PID and start time of the process
 	Boot        string    `json:"boot_id"`
-	Fingerprint string    `json:"fingerprint"` // hash of the spec and the inputs at the start of the process
+	Fingerprint string    `json:"fingerprint"` // fingerprint of the spec when the process started
 	Log         string    `json:"log"`
 	StartedAt   time.Time `json:"started_at"`
 }
@@ -27,7 +27,7 @@ func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 // Table stores each record in a separate file of a directory, so a crash during a write destroys at most one record.
 type Table struct{ Dir string }
 
-// Put stores a record, and replaces a record with the same name.
+// Put stores a record and replaces a record with the same name.
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Usage struct {
 	CPU    time.Duration // user time plus system time of all threads
 	Memory int64         // resident memory in bytes
-	Own    int64         // resident memory in bytes, without file-backed pages, such as the pages of the program file
+	Own    int64         // resident memory in bytes; excludes file-backed pages such as the pages of the program file
 	Peak   int64         // maximum of the resident memory, in bytes
 	Sleeps int64         // number of times that a thread slept; each sleep ends with a wake-up, which costs CPU time
 }

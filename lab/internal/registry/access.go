@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Scenarios use the times of requests as the true times of a pull.
+// Access is one request that the registry served. Scenarios take the true timestamps of a pull from its requests.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
@@ -20,11 +20,11 @@ type Access struct {
 	Bytes       int64     `json:"bytes"`
 	StartAt     time.Time `json:"start_at"`               // time when the registry had read the request
 	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // time when the registry wrote the first byte of the body
-	// Time when the registry wrote the last byte, or when the handler returned if the body was empty.
+	// Time when the registry wrote the last byte or, for an empty body, when the handler returned.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
-	// Anonymous is true if the registry refused the request because of missing or wrong credentials. A client learns
-	// only from such a refusal that the registry requires credentials.
+	// Anonymous is true if the registry refused the request because of missing or wrong credentials. Only such a
+	// refusal tells a client that the registry requires credentials.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

@@ -67,8 +67,8 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 }
 
 // serveRanges responds to a request for ranges of a blob. The upstream handler supports only requests for a single
-// range, and the range must have an end. containerd resumes downloads with a range without an end, and lazy
-// snapshotters request several ranges at once. If the store has no such blob, serveRanges returns false.
+// range, and the range must have an end. containerd resumes downloads with an open-ended range, and lazy snapshotters
+// request several ranges at once. If the store has no such blob, serveRanges returns false.
 func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
 	h, err := v1.NewHash(digest)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errReset is the error of a handler after a rule has reset the handler's connection.
+// errReset is the error that a request's handler gets after the registry has reset the connection.
 var errReset = errors.New("the registry reset the connection, because a rule requires a reset")
 
 // faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the
@@ -115,7 +115,7 @@ func (f *faulty) fault() error {
 		return errReset
 	}
 	if secure, ok := connection.(*tls.Conn); ok {
-		connection = secure.NetConn() // the client must receive no regular end of the TLS session
+		connection = secure.NetConn() // not the TLS connection, because its Close would end the TLS session regularly
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // Close sends RST instead of FIN
@@ -124,8 +124,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method "pace" waits until the rate limit permits n more bytes. The method measures from the start of the body,
-// not from the last write, so that errors of single sleeps do not add up.
+// The method "pace" waits until the rate limit permits n more bytes. Without a shared link, each delay counts from the
+// start of the body, not from the last write, so that errors of single sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

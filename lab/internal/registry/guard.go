@@ -17,7 +17,7 @@ import (
 // Guard protects registries with TLS and basic authentication. The certificate is from the guard's authority, a
 // certificate authority that only the guard uses. The zero Guard stands for plain HTTP without authentication.
 type Guard struct {
-	Dir string // directory with the certificates, and with the files of the credential provider plugin
+	Dir string // directory with the certificates and the files of the credential provider plugin
 }
 
 // certificateName is the name of the registries' certificate.

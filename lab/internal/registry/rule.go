@@ -1,7 +1,7 @@
 // Package registry is the lab's image registry, which the lab's program serves. At any time, a scenario can make the
 // registry slow or broken. The registry logs the time of each request.
 //
-// Faults apply only to reads (GET and HEAD). Pushes have full speed.
+// Faults apply only to reads (GET and HEAD). Pushes run at full speed.
 package registry
 
 import (
