@@ -151,9 +151,9 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// RowQueries returns the expressions of the panels in a row of the dashboard, by the titles of the panels. RowQueries
-// replaces each dashboard variable with its initial value. The initial values select all clusters, nodes, registries
-// and namespaces.
+// RowQueries returns the expressions of the panels in a row of the dashboard, with the titles of the panels as keys.
+// RowQueries replaces each dashboard variable with its initial value. The initial values select all clusters, nodes,
+// registries and namespaces.
 func RowQueries(row string) (map[string][]string, error) {
 	clustered, err := inCluster(sections)
 	if err != nil {
@@ -174,10 +174,10 @@ func RowQueries(row string) (map[string][]string, error) {
 	return queries, nil
 }
 
-// The PromQL parser does not accept Grafana's variables for a number and a duration. While the parser reads an
-// expression, placeholders replace Grafana's variables.
+// The PromQL parser does not accept Grafana's variables $top and $__range, which stand for a number and a duration.
+// While the parser reads an expression, placeholders replace Grafana's variables.
 const (
-	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers as powers of ten
+	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers in scientific notation
 	rangePlace = "20m34s567ms"
 )
 

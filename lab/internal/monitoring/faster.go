@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster divides all durations in a rule file by the given number, and returns the new file. The durations are windows,
+// Faster divides all durations in a rule file by the given number and returns the new file. The durations are windows,
 // offsets, intervals, the alerts' "for" durations, and the numbers in comparisons with PromQL's function time(). Names
 // and thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {

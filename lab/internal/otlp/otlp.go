@@ -58,7 +58,7 @@ func ReadTraces(path string) ([]Report, error) {
 	return reports, err
 }
 
-// byPod groups the spans of a request by pod, and returns one report for each pod.
+// byPod groups the spans of a request by pod and returns one report for each pod.
 func byPod(spans []Span) (reports []Report) {
 	of := make(map[string]int)
 	for _, span := range spans {

@@ -132,7 +132,7 @@ func Downloads(t *browser.Tab, image string) ([]Download, error) {
 		return seen; })()`)
 }
 
-// NodeStartUp is a JavaScript expression for the part of the view of the node that shows the node's start-up.
+// NodeStartUp is a JavaScript expression for the panel "Start-up of the node" in the view of a node.
 const NodeStartUp = `[...document.querySelectorAll('.node-view .panel')].find((panel) =>
 	panel.querySelector('h2')?.textContent === 'Start-up of the node')`
 

@@ -13,8 +13,8 @@ import (
 )
 
 // Prometheus returns the directory with the programs prometheus and promtool. If necessary, Prometheus unpacks Debian's
-// package into the cache. The package is not installed, because an installation would add a user and start a server. On
-// a machine without apt-get, the function uses the programs in PATH instead of the package.
+// package into the cache. Prometheus does not install the package, because an installation would add a user and start a
+// server. On a machine without apt-get, the function uses the programs in PATH instead of the package.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")
@@ -50,8 +50,8 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// The function "unpack" downloads a package to dir, and unpacks its files to dir/root. unpack does not run the
-// package's scripts.
+// The function "unpack" downloads a package to dir and unpacks its files to dir/root. unpack does not run the package's
+// scripts.
 func unpack(ctx context.Context, pkg, dir string) error {
 	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {
