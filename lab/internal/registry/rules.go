@@ -13,8 +13,8 @@ type link struct {
 	free time.Time // time when the last byte has passed and the link is free again
 }
 
-// The method "pass" adds bytes to the link, and returns the time when the last of these bytes has passed the link at
-// the given rate.
+// The method "pass" simulates the transfer of bytes over the link at the given rate, and returns the time when the last
+// of these bytes has passed.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,7 +30,7 @@ func Serve(ctx context.Context, dir string, guard Guard, control string, images 
 		handlers[address] = http.HandlerFunc(server.Images)
 	}
 	var servers []*http.Server
-	failed := make(chan error, len(handlers)) // enough space, because each listener reports at most one error
+	failed := make(chan error, len(handlers)) // each listener reports at most one error
 	for address, handler := range handlers {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {

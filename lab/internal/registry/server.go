@@ -14,7 +14,7 @@ import (
 )
 
 // Server is the registry with its faults and its log. The method Images serves pulls and pushes. The method Control
-// serves scenarios.
+// returns the handler with which scenarios set faults and read the log.
 type Server struct {
 	rules    rules
 	accesses accessLog

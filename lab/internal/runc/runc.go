@@ -56,7 +56,7 @@ func prepare(args []string) error {
 	if config, err = withoutLimits(config); err != nil {
 		return fmt.Errorf("change %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, config, 0o600); err != nil { // the file exists and keeps its mode
+	if err := os.WriteFile(path, config, 0o600); err != nil { // the file already exists, so its mode does not change
 		return fmt.Errorf("write the container's configuration: %w", err)
 	}
 	return nil
@@ -64,8 +64,8 @@ func prepare(args []string) error {
 
 type object = map[string]json.RawMessage
 
-// withoutLimits removes the limits of all resources, and an OOM score that only privileged processes can set. The rules
-// for devices remain, because they need no controller in cgroup v2.
+// withoutLimits removes all resource limits and any negative OOM score, which only privileged processes can set. The
+// rules for devices remain, because they need no controller in cgroup v2.
 func withoutLimits(config []byte) ([]byte, error) {
 	var spec object
 	if err := json.Unmarshal(config, &spec); err != nil {
