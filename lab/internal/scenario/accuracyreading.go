@@ -14,8 +14,8 @@ import (
 // a phase some milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
-// 60 ms were observed. callLimit does not include the wait of a pull in the queue.
+// callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. In the
+// lab, such delays have reached 60 ms. callLimit does not include the wait of a pull in the queue.
 const callLimit = 150 * time.Millisecond
 
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
@@ -59,9 +59,9 @@ type reading struct {
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // true times
-	begunEarlier          time.Duration // maximum time from the start of the phase to its first log line
-	begunLater            time.Duration // maximum time from the true start to the runtime's start time
-	endedLater            time.Duration // maximum time from the last log line of the phase to its end
+	begunEarlier          time.Duration // maximum time from the phase's start to the phase's first log line
+	begunLater            time.Duration // maximum time from the true start to the start according to the runtime
+	endedLater            time.Duration // maximum time from the phase's last log line to the phase's end
 	waited                time.Duration // how long tasks waited for a CPU or the disk near the ends of the phase
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
@@ -111,8 +111,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds group phases that can contain a part of this phase. For example, while the runtime does not respond,
-// the agent reports the time as unattributed.
+// readPart adds up the durations of the group phases that can contain a part of this phase. For example, while the
+// runtime does not respond, the agent reports the time as unattributed.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -158,9 +158,9 @@ func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
-// isAccurate reports whether the agent is accurate enough. Tasks that waited near an end of the phase might have
-// delayed the independent log, or the component from which the agent gets its evidence. The allowed difference includes
-// the waiting time of tasks near the two ends of the phase.
+// isAccurate reports whether the agent is accurate enough. If tasks waited for a CPU or the disk near an end of the
+// phase, the independent log or the agent's evidence might have been late. The allowed difference includes the waiting
+// time of tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -25,7 +25,7 @@ type tally struct {
 
 // The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
 // second long. The duration between two milestones has an error bound of at most two seconds. An interval or an error
-// bound can exceed these limits only by a clock skew that the agent has proven.
+// bound is allowed to exceed these limits by at most the clock skew that the agent reports.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -114,9 +114,9 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
-// The true interval is the duration of a call, or the time from a cause of the milestone to a consequence of the
-// milestone. The true interval is usually some milliseconds long. If the agent's interval does not overlap the true
-// interval, the agent is wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
+// The true interval lasts from the start to the end of a call, or from a cause to a consequence of the milestone. The
+// true interval is usually some milliseconds long. If the agent's interval does not overlap the true interval, the
+// agent is wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
@@ -201,9 +201,9 @@ func (t *tally) percentile(p int) time.Duration {
 
 // judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
 // agent's error bound. The agent must report every phase, or list the phase in the field "merged_with" of another
-// phase. For one percent of the durations on the node's clock, the difference from the truth can exceed the error
-// bound, because the lab cannot always measure the truth accurately. On a busy machine, other work can delay the log
-// line about an event.
+// phase. At most one percent of the durations on the node's clock is allowed to differ from the truth by more than the
+// error bound, because the lab cannot always measure the truth accurately: on a busy machine, other work can delay the
+// log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged, avoidable := 0, 0
@@ -241,7 +241,7 @@ func (t *tally) judgePromises(v *Verdict) {
 
 // judgeShare counts the wrong phases among the phases whose times come from the node's clock. If there are more wrong
 // phases than allowed, judgeShare reports these phases as problems. Otherwise, judgeShare reports these phases as
-// notes. The share of correct phases is also a figure of the verdict.
+// notes. judgeShare also adds the share of correct phases to the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
