@@ -15,17 +15,17 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of blocks for each kind of image: present or cold
-	ownPresentPods = 30  // number of pods in a block with present images
-	ownColdPods    = 10  // number of pods in a block with cold images
+	ownBlocks      = 4   // number of blocks for each kind of image: already on the node, or cold
+	ownPresentPods = 30  // number of pods in a block with images that are already on the node
+	ownColdPods    = 10  // number of pods in a block with images that the node must pull
 	fullNode       = 110 // the kubelet's default maximum number of pods
 	idleMinutes    = 2
 	scrapeInterval = 15 * time.Second
 )
 
-// The limits that the scenario "agent-cost" checks. Memory is resident memory in MiB.
+// The limits that the scenario "agent-cost" checks.
 const (
-	fullNodeMemory = 45
+	fullNodeMemory = 45 // MiB of resident memory
 	fewSeries      = 1000
 	restSeries     = 350
 	idleShare      = 0.0015 // of one core
@@ -34,8 +34,8 @@ const (
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
 // of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
 // directory. At the same time, two other programs follow the same pods: a bare client-go reflector, and a reflector
-// that also queries the runtime. The second program sends only the queries that every agent with runtime timestamps
-// must send.
+// that also queries the runtime. The second program sends only the queries that any agent needs to read the runtime's
+// timestamps.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {

@@ -138,7 +138,7 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	if err := c.start(ctx, namespace); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 5*time.Second); err != nil { // how long the agents wait for late Events
+	if err := sleep(ctx, 5*time.Second); err != nil { // time for late Events to arrive
 		return err
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))

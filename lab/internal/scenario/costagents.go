@@ -74,7 +74,7 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 }
 
 // judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter
-// "events" is the number of Events that were created during the blocks, without the Events Created and Started.
+// "events" is the number of Events that were created during the blocks, except the Events Created and Started.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
@@ -106,7 +106,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name(),
 			u.requests)
 	}
-	const bookmarks = 0.01 // allowed relative difference; the times of bookmarks vary
+	const bookmarks = 0.01 // allowed relative difference, because bookmarks arrive at varying times
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name(), one, u.bareWatch)
@@ -133,8 +133,8 @@ func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started
 	return nil
 }
 
-// awaitRecords waits for the records of the started pods. If an agent has not received an Event, the agent delays the
-// record until the Event arrives.
+// awaitRecords waits for the records of the started pods. If an agent lacks Events about a pod, the agent delays the
+// record by at most 15 s.
 func (c *costRun) awaitRecords(ctx context.Context, extra int,
 	started []synthetic.Started) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+c.namespace, 40*time.Second, 500*time.Millisecond,

@@ -38,7 +38,7 @@ type costKind struct {
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
-// images returns the word "cold" or the word "present".
+// images returns "present" if the images are already on the node, and "cold" if the node must pull the images.
 func (k costKind) images() string {
 	if k.cold {
 		return "cold"
@@ -69,26 +69,26 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, agentCount does not count the watch of the floor program, so the scenario counts the cost of this watch
-// as a cost of the agents.
+// cold images, the floor program opens one more watch, which agentCount does not count. The scenario attributes the
+// cost of this watch to the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
 // separately.
 //
-// Without agents, a start with present images costs the API server and etcd 44 ms of CPU at 20 starts per second. A
-// start with cold images costs 62 ms. The cost of a start varies by several percent from block to block, mostly because
-// of garbage collection. A small cost is visible only if the cost occurs many times.
+// Without agents, at 20 starts per second, a start costs the API server and etcd 44 ms of CPU if the images are already
+// on the node, and 62 ms with cold images. The cost of a start varies by several percent from block to block, mostly
+// because of garbage collection. A small cost is visible only if the cost occurs many times.
 //
-// If a pod's images are present, the pod watch is the only request of an agent. Two counters must therefore stay
-// unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An agent
-// without other requests therefore costs as much as its pod watch. The loads with present images have one agent, and 59
-// or 119 bare watches with the same request as the agent's pod watch. More agents would use the same two cores and slow
-// down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents also
-// open Event watches when they need Events, so bare watches cannot replace agents.
+// If a pod's images are already on the node, the pod watch is the only request of an agent. Two counters must therefore
+// stay unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An
+// agent without other requests therefore costs as much as its pod watch. If the images are already on the node, a load
+// has one agent, and 59 or 119 bare watches with the same request as the agent's pod watch. More agents would use the
+// same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold
+// images, the agents also open Event watches when they need Events, so bare watches cannot replace agents.
 //
-// At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches. With more agents and
-// bare watches, the scenario measures the cost of one agent more exactly.
+// At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches as at 20 starts per
+// second. More agents and bare watches make the measured cost per agent more exact.
 func costKinds(form string) ([]costKind, error) {
 	switch form {
 	case "quick":
@@ -114,11 +114,11 @@ func costKinds(form string) ([]costKind, error) {
 // ABBA. The difference within a pair of neighboring blocks is the cost of the agents. With the order ABBA, a slow drift
 // of the cost has no effect on the result.
 //
-// The agents run during all blocks, so the difference excludes the cost of an idle agent. The API server encodes a
-// change once for all watches with the same parameters, and a kubelet also watches the pods of its node. The two nodes
-// have no kubelet, so the scenario opens one watch for each node, with the same parameters as a kubelet's watch. All
-// blocks with the same number of earlier Events use the same namespace. After each block, the scenario deletes the
-// Events of the block.
+// The agents run during all blocks, so the difference between two blocks excludes the cost of an idle agent. On a real
+// node, the kubelet also watches the pods of the node, and the API server encodes a change only once for all watches
+// with the same parameters. The two nodes have no kubelet, so the scenario opens one watch for each node, with the same
+// parameters as a kubelet's watch. All blocks with the same number of earlier Events use the same namespace. After each
+// block, the scenario deletes the Events of the block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	kinds, err := costKinds(os.Getenv(costVariable))
 	if err != nil {
@@ -187,7 +187,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	if err != nil {
 		return err
 	}
-	opened := make(chan struct{}, 1) // the caller waits only until the watch is open for the first time
+	opened := make(chan struct{}, 1) // the watch can reopen later, but the caller waits only for the first time
 	group.Go(func() error {
 		defer client.Close()
 		return client.FollowNode(ctx, node, into, func() {
