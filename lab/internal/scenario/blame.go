@@ -48,7 +48,7 @@ type exam struct {
 	registries []registry.Client // the lab's registry; pullInParallel adds the second registry
 
 	mu      sync.Mutex
-	stopped []blame.Stop // times at which containerd was stopped
+	stopped []blame.Stop // periods in which containerd was stopped
 	results []examResult
 }
 

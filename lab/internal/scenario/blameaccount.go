@@ -163,7 +163,7 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	return nil
 }
 
-// logRounding is the longest time by which a timestamp in containerd's log can be late.
+// A timestamp in containerd's log can be late by up to logRounding.
 const logRounding = 2 * time.Millisecond
 
 // The method "accesses" returns the node's requests to all registries for the content of a repository.
@@ -190,7 +190,7 @@ func repository(reference string) string {
 	return rest
 }
 
-// stoppages returns the times during which containerd was stopped.
+// stoppages returns the periods in which containerd was stopped.
 func (e *exam) stoppages() []blame.Stop {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -269,7 +269,7 @@ func busyProcessors(long func() time.Duration) playFunc {
 // pullSerially makes the kubelet pull one image at a time, which is the kubelet's default.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
-// queueRows returns the rows of two pods. The second pod waits for the pull of the first pod.
+// queueRows returns two rows with one pod each. The second pod waits for the pull of the first pod.
 func queueRows() []examRow {
 	var rows []examRow
 	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}

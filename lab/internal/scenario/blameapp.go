@@ -93,8 +93,8 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// awaitExits waits until a container has exited the given number of times, waits another 4 s, and ends the judged time
-// of the start-up.
+// awaitExits waits until a container has exited the given number of times, waits another 4 s, and then ends the period
+// that the exam judges.
 func (x *examPod) awaitExits(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.awaitExit(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()

@@ -25,7 +25,7 @@ type examPod struct {
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // for an unfinished start-up: the instant at which the judged time ends
+	until        time.Time // for an unfinished start-up: end of the period that the exam judges
 	unfinished   bool
 	broken       bool              // true after a step failed; the row then skips all later steps
 	images       map[string]string // references of the images that the node must pull, by container name
@@ -77,7 +77,7 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp ends the judged time of a start-up that never completes.
+// giveUp ends the period that the exam judges, because the start-up never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
 // pushCold pushes a container's image, which the node does not have yet.
@@ -153,8 +153,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// awaitCalls counts the calls of one kind that the kubelet sends to the runtime for a container. awaitCalls waits until
-// the count is at least the given number.
+// awaitCalls waits until the kubelet has sent the runtime at least the given number of calls of one kind for a
+// container.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())

@@ -93,7 +93,7 @@ func pullRows(long func() time.Duration) []examRow {
 }
 
 // neverComes runs a pod whose image cannot be pulled. After the second pull attempt, neverComes waits and then ends the
-// judged time.
+// period that the exam judges.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)

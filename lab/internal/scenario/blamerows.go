@@ -12,7 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the exam. The seed determines the duration of each fault, and the drawn combinations.
+// examStages returns all rows of the exam. The seed determines the duration of each fault, and which faults the drawn
+// rows combine.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
 	words := func(component string) string { return component + " is stopped during " }

@@ -28,7 +28,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// recordStop records the time during which containerd was stopped. The argument "ended" is true if the process exited.
+// recordStop records a period in which containerd was stopped. The argument "ended" is true if the process exited.
 func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,8 +71,8 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 }
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
-// image, the second pod's sandbox is starting, and the third pod's init container is running. The component usually
-// stays stopped for longer than the remaining duration of each step.
+// image, the second pod's sandbox is starting, and the third pod's init container is running. The stop usually lasts
+// longer than the rest of each step would take without the stop.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // minimum duration of the step during which the component stops
 	all := newMeeting(3)
