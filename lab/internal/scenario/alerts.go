@@ -23,14 +23,14 @@ const (
 	registrySlow = "PodlapseRegistrySlow"
 )
 
-// The scenario runs the rules faster than in production. With timesFaster, a window of an hour is two minutes, and an
-// alert waits ten seconds instead of five minutes before it fires.
+// The scenario runs the rules faster than in production. With timesFaster, a window of one hour becomes two minutes,
+// and an alert with "for: 5m" is pending for ten seconds before it fires.
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // how long each alert is pending before it fires
-	// timesFastest is the factor by which the rules run faster for an alert that fires only after a fault of 45
-	// minutes. With timesFastest, an hour is one minute.
+	alertPatience = 10 * time.Second // with timesFaster, how long an alert with "for: 5m" is pending
+	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow, which fires only if a
+	// node is slow in three quarters of the past hour. With timesFastest, one hour becomes one minute.
 	timesFastest = 60
 )
 

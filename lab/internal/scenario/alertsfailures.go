@@ -29,7 +29,7 @@ const (
 //   - An agent is missing.
 //   - The cluster has only one node with an agent, and pods of three workloads wait for the lab's registry.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
-	const waiting = 3 // minimum number of pulls for which the alert fires
+	const waiting = 3 // minimum number of failing pulls that the alert requires
 	pod := func(image string) corev1.PodSpec {
 		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	}
@@ -52,8 +52,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// Wait until the pulls from the refusing registry fail. Before the first failed pull, even wrong rules would fire
-	// no alert.
+	// Wait until the pulls from the refusing registry fail. Before these pulls fail, even a wrong rule would not fire
+	// an alert.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// A pod requests annotations with askStartUp and askTime. The agent responds with the annotations gotStartUp and
-// gotTime.
+// A pod with the annotations askStartUp and askTime requests two annotations from the agent: gotStartUp and gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"

@@ -48,7 +48,7 @@ func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
 }
 
 // The method "judge" requires that each requested annotation is absent first, and then has one value that never
-// changes. Only another client that uses a forced apply is allowed to change the value of an annotation.
+// changes. Another client is allowed to overwrite the value, but only with a forced apply.
 func (w *annotationWatcher) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -86,8 +86,8 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// The method "namespaced" reports whether a call of kubectl concerns only objects of one namespace. Objects in files
-// count as namespaced.
+// The method "namespaced" reports whether a call of kubectl concerns only objects of one namespace. For kubectl apply,
+// the method assumes that files contain only namespaced objects.
 func (c kubectlCall) namespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
 		"job", "cronjob", "configmap", "secret"}

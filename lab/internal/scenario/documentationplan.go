@@ -109,8 +109,8 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces the placeholders in a command, and the names of objects in the example cluster. If a
-// placeholder has no name in the lab, replacePlaceholders also returns this placeholder.
+// replacePlaceholders replaces the placeholders in a command, and the example cluster's object names, with names in the
+// lab. If a placeholder has no name in the lab, replacePlaceholders also returns this placeholder.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)

@@ -19,7 +19,7 @@ type documentedShell struct {
 	b           *bench.Bench
 	dir         string            // the working directory
 	environment []string          // environment variables of the commands
-	names       map[string]string // the lab's names for the placeholders
+	names       map[string]string // name in the lab, by placeholder
 	releases    *helmReleases     // current state of the Helm releases
 }
 
@@ -151,7 +151,8 @@ func (p *documentedProcess) stop() error {
 	return fmt.Errorf("the command failed after an interrupt: %w: %s", p.err, p.lastLines())
 }
 
-// diedOfInterrupt reports whether SIGINT ended a command. A shell that waits for the command returns the status 130.
+// diedOfInterrupt reports whether SIGINT ended a command. If SIGINT ends a command that a shell runs, the shell exits
+// with status 130.
 func diedOfInterrupt(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
