@@ -59,7 +59,7 @@ const (
 	pullLayer    = 512 << 10       // bytes
 	slowPull     = 256 << 10       // bytes per second
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
-	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
+	backoffTries = 3               // number of failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
 	// A registry rule counts all matching requests, including the request for the image's configuration. The image's
 	// configuration is too small to trigger the fault, but the rule counts the request. A fault in the layer needs a
@@ -114,7 +114,8 @@ func plainCase(pod, image, outcome string) pullCase {
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst makes the first pulls of the case fail, as often as the argument "failures" says.
+// failsFirst returns the case with the expectation that its first pulls fail. The argument "failures" is the number of
+// these pulls.
 func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
@@ -176,7 +177,7 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 }
 
 // coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
-// client pulls a different image. In the second and third case, the image is present. One case with a present image has
+// client pulls a different image. In the second and third case, the image is already on the node. The third case has
 // the pull policy Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
@@ -334,7 +335,7 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // later checks of the timeline report that no pull failed
+		err = nil // the checks of the timeline will report that it contains no failed pull
 	}
 	if err != nil {
 		return timeline, err

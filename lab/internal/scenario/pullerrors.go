@@ -47,7 +47,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return log, err
 }
 
-// neighborsIn returns the instants before and after the pull for a container, or for the image of a volume.
+// neighborsIn returns the instants before and after a pull. The pull is for a container or an image volume.
 func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighborInstants) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
@@ -90,8 +90,8 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 }
 
 // largestLengthError returns the largest error bound that an agent's evidence allows for the duration of an attempt.
-// The runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and repeated Events have
-// a low precision.
+// The runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and the timestamps of
+// repeated Events have a low precision.
 func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
@@ -102,9 +102,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 	return s.largestError(a, near)
 }
 
-// slowResponse returns the time from the first record of the image until the runtime's response, or zero if this time
-// is as short as usual. A slow disk delays the runtime's further records. The agent sees only the first record and the
-// next step.
+// slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
+// this time is as short as usual. A slow disk delays the other records of the image. The agent sees only the first
+// record and the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -123,8 +123,8 @@ func lateResponse(a bench.Attempt) time.Duration {
 }
 
 // leastBackoff is a divisor: an agent without Events must report at least the true waits between attempts, divided by
-// leastBackoff. The pod's statuses show each failed pull, and the kubelet waits at least for the back-off after each
-// failed pull.
+// leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for the
+// duration of its back-off.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -132,7 +132,8 @@ const leastBackoff = 2
 func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
-		// the requests. Any part of a wait can belong to a pull, except the kubelet's back-off: see leastBackoff.
+		// the requests. For this agent, each part of a wait could also be a part of a pull, except the kubelet's
+		// back-off: see leastBackoff.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -154,7 +155,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
 // plugin runs before the runtime gets the request, so the plugin ends before the image's manifest arrives. Only the
 // runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
-// time. The kubelet stops measuring such a duration shortly before the kubelet creates the Event.
+// time. The kubelet measures the duration in an Event until shortly before it creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:
@@ -170,8 +171,8 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 // the evidence is not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not
 // exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. No kubelet of the lab
-// runs a credential plugin within a pull, so a larger error bound does not make the limit larger.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. In the lab, the duration
+// of a pull never includes a credential plugin, so this larger error bound does not raise the limit.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact
@@ -184,7 +185,7 @@ func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, wors
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // durations in the logs can differ from the truth by the constant "exact"
+	if stated > worst+exact { // durations in the logs can differ from the truth by up to "exact"
 		j.verdict.Problem("%s: the agent states an error bound of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst

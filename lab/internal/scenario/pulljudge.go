@@ -20,8 +20,8 @@ type unseenPull struct {
 
 // seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most
 // seenByRegistry, the registry's log is the truth. If the two logs differ by more than seenByRegistry, containerd's log
-// is the truth, because the pull also includes resolving the name and unpacking. seenByRegistry is half of the largest
-// accepted difference, so an agent that agrees with containerd's log stays within the accepted difference.
+// is the truth, because the pull also includes the resolution of the name and the unpacking. An agent that agrees with
+// containerd's log passes in both cases, because seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -77,7 +77,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
-	count := max(len(truth), 1) // the agent also reports a pull whose image was present
+	count := max(len(truth), 1) // the agent reports one pull even if the image was present
 	if len(pulls) == 0 || len(pulls) > count || j.sources.isFull() && len(pulls) < count {
 		v.Problem("%s: the agent must report %d attempts, but reports %d", what, count, len(pulls))
 	}
@@ -226,7 +226,8 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// The method "length" compares one duration. An agent that lacks a source is allowed to omit the duration.
+// The method "length" compares a reported duration with the truth. An agent that lacks a source is allowed to omit the
+// duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.sources.isFull() {

@@ -63,7 +63,7 @@ func pluginsName(reference string) string {
 	return layout.Address(layout.RegistryPort) + "/" + repository(reference)
 }
 
-// judgePlugin checks the time in which the kubelet waited for a slow credential provider plugin before a pull.
+// judgePlugin checks the agent's report about the kubelet's wait for a slow credential provider plugin before a pull.
 func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 	if !c.slowPlugin {
 		return nil
@@ -83,7 +83,8 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 
 // judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
 // kubelet_sync among its candidates. An agent without the runtime knows the end of the earlier step only from the pod's
-// status. Another phase can therefore contain a part of the run, up to the error bound of that phase.
+// status, so another phase can contain a part of the plugin run. This part is at most stampUnit, and at most the error
+// bound of the other phase.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration
@@ -118,7 +119,7 @@ func (p *pullRun) judgeSecrecy(v *Verdict) error {
 		n.In("pod-logs")} {
 		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
-				return nil // a file can disappear at any time, and some places are empty in this form of the agent
+				return nil // a file can disappear at any time, and an agent does not use all places
 			}
 			content, err := os.ReadFile(path)
 			if errors.Is(err, fs.ErrNotExist) {

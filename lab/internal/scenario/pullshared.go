@@ -120,10 +120,11 @@ type sharingPull struct {
 	reported *agent.Download // nil if the agent does not report the download
 }
 
-// judgeSharedBytes compares the bytes of all pulls together. No evidence shows which pull downloaded the shared layer,
-// so the agent is allowed to count this layer for any pull that it reports. If the stack does not keep layers, the
-// agent is allowed to report only some of the pulls. If the agent does not report all pulls, the report about a pull
-// must contain all bytes that the registry sent for this pull, because no other report contains these bytes.
+// judgeSharedBytes compares the total bytes of all pulls with the total that the registry sent. No evidence shows which
+// pull downloaded the shared layer, so the agent is allowed to count this layer for any pull that it reports. If the
+// stack does not keep layers, the agent is allowed to report only some of the pulls. If the agent reports only some of
+// the pulls, each reported pull must contain all layer bytes that the registry sent for this pull, because no other
+// report contains these bytes.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string
