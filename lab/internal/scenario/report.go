@@ -139,8 +139,8 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
-// the dashboard needs the metrics of the node's start-up. For the agent, the machine boots at the time of this call, so
-// the first pod of the scenario ends the node's start-up.
+// the dashboard needs the metrics of the node's start-up. The agent takes the time of this call as the machine's boot
+// time, so the first pod of the scenario ends the node's start-up.
 func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -156,7 +156,8 @@ func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	return []string{state, withWorkloads, "--node-startup", "--proc-dir=" + proc}, nil
 }
 
-// withWorkloads is the flag of the agents for the metrics of all workloads of the scenario.
+// withWorkloads is the agents' flag that enables the metrics of workloads. Its limit exceeds the number of the
+// scenario's workloads.
 const withWorkloads = "--metrics-workloads=20"
 
 // startReported starts the workloads one after the other, so that no pull waits for another pull. For each workload,

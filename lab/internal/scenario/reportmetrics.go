@@ -71,8 +71,8 @@ func reportFrom(server string) []string {
 	return []string{"report", "--prometheus", server, "--since", "1h", "--rows", "100"}
 }
 
-// judge compares the report with the truth, and the sums in this report with the sums in the report of the agents. Then
-// judge checks two rows of the dashboard, and the errors about servers that have no data for a report.
+// judge compares the report from Prometheus with the truth and with the report from the agents. Then judge checks two
+// rows of the dashboard, and the errors about servers that cannot provide a report.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
 	// A report ends at a full second, so it does not contain the newest results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
@@ -160,7 +160,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
 	for name := range t.images {
 		if row, there := of(name); far(name) {
-			// The report from Prometheus compares a workload with the start-ups of all nodes.
+			// The report from Prometheus compares a workload with other start-ups on all nodes, including the slow
+			// node.
 			total, expected := t.startUp(name, slowStartUps(slow))
 			v.compareFactor("Prometheus: workload "+name, total.Seconds()/expected.Seconds(), row, there)
 			if v.Compared++; row.Most != registryCause {

@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" consists of objects and a synthetic runtime. On the second node, the network
-// of each pod takes the time slowNetwork. On the third node, no process listens on the agent's address.
+// The second node of the scenario "report" consists of objects and a synthetic runtime. On the second node, the set-up
+// of each pod's network takes as long as slowNetwork. On the third node, no process listens on the agent's address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6
@@ -153,7 +153,7 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 
 // judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
 // report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
-// slow node. The argument "work" is the mean time per start-up that the other node really needed for its own work.
+// slow node. The argument "work" is the true mean time of the other node's own work in a start-up.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 2
 	if r.NodeCount != 2 || r.StartUps != total {
@@ -165,8 +165,8 @@ func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, wor
 	v.judgeWorstNode(r.Nodes, slow, work)
 }
 
-// judgeWorstNode requires that the report lists no other node than the slow node. The arguments "slow" and "work" have
-// the same meaning as for judgeNodes.
+// judgeWorstNode requires that the slow node is the only node that the report lists. The arguments "slow" and "work"
+// have the same meaning as for judgeNodes.
 func (v *Verdict) judgeWorstNode(nodes reportSection, slow []time.Duration, work time.Duration) {
 	row, there := nodes.row(slowNode)
 	if v.Compared++; len(nodes.Items) != 1 || row.Most != "network" {

@@ -17,9 +17,9 @@ const (
 	exitPartial     = 6 // an agent did not respond
 )
 
-// judgeRemedies requires that the report fails with a remedy in each of these cases: the URL is wrong, Prometheus hangs
-// or crashes while the command runs, Prometheus has no rules, and Prometheus has no data. When judgeRemedies returns,
-// no Prometheus runs.
+// judgeRemedies requires that the command "report" fails and names a remedy in each of these cases: the URL is wrong,
+// Prometheus hangs or crashes while the command runs, Prometheus has no rules, and Prometheus has no data. At the end,
+// judgeRemedies stops Prometheus.
 func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refused,
 		"http://"+refused)
@@ -60,8 +60,8 @@ func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 	return m.b.Node.StopPrometheus()
 }
 
-// requireRemedy requires that the report from a server fails with an exit code, and with an error that contains a
-// remedy.
+// requireRemedy requires that a report from the given server fails with the given exit code, and that the error
+// contains the given remedy.
 func (m reportMetrics) requireRemedy(ctx context.Context, what string, code int, remedy, server string,
 	arguments ...string) {
 	arguments = append(reportFrom(server), arguments...)

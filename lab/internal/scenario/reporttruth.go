@@ -21,8 +21,8 @@ type reportTruth struct {
 	startUps  map[string][]causeTimes  // start-ups from the creation until the pod was ready, by workload
 }
 
-// causeTimes contains the time of a start-up by cause. The times with the causes volumesCause, networkCause and
-// runtimeCause are the node's own work.
+// causeTimes maps each cause to its part of the duration of a start-up. The times with the causes volumesCause,
+// networkCause and runtimeCause are the node's own work.
 type causeTimes map[string]time.Duration
 
 const (
@@ -75,8 +75,8 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	return t, nil
 }
 
-// readCauses returns the time of a start-up by cause, but leaves out the pull. The argument "pull" is the time from the
-// kubelet's request for the image until the image was unpacked.
+// readCauses returns the parts of a start-up by cause, without the parts of the pull. The argument "pull" is the time
+// from the kubelet's request for the image until the image was unpacked.
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
 	if seen.ReadyAt.IsZero() {
@@ -132,7 +132,7 @@ func (t reportTruth) registryFactor() float64 {
 	return slow.Seconds() / expected
 }
 
-// imageFactor returns the time of a workload's pull, divided by the mean time of the other pulls.
+// imageFactor returns the duration of a workload's pull, divided by the mean duration of the other pulls.
 func (t reportTruth) imageFactor(workload string) float64 {
 	others, count := t.sumOfPulls(func(name string) bool { return name != workload })
 	return t.pulls[workload].Seconds() * float64(count) / others.Seconds()
