@@ -123,7 +123,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // independentTermination is the evidence about a pod's termination from sources other than the agent.
 type independentTermination struct {
-	asked      bench.Span // time from the deletion request to the response
+	asked      bench.Span // start and end of the call that requests the deletion
 	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log
 	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog

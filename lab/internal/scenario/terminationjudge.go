@@ -83,8 +83,8 @@ func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, 
 }
 
 // terminationTotal requires that the reported total duration differs from the true duration by at most the reported
-// error bound. The true duration starts during the call that requests the deletion. The true duration ends with the
-// deletion of the object, shortly before the watch delivers the deletion.
+// error bound. The termination starts during the call that requests the deletion. The termination ends when the object
+// is deleted, shortly before the watch delivers the deletion.
 func (v *Verdict) terminationTotal(pod string, reported agent.Termination, w independentTermination) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)

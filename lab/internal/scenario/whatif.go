@@ -60,7 +60,7 @@ func whatIfCount(text string) (int, error) {
 // whatIfPair is a pod without the change, and the same pod with the change.
 type whatIfPair struct {
 	before, after whatIfTruth
-	predicted     bool // false if the evidence of the pod does not bound the gain
+	predicted     bool // false if "explain" omits the prediction
 	prediction    whatIfPrediction
 }
 
@@ -70,8 +70,8 @@ type whatIfTruth struct {
 	low, high time.Duration
 	// steps is the time for the steps that no change of the scenario affects. These steps last from the creation until
 	// the sandbox was running, and from the request to start the main container until this container was running. If
-	// the pod has no probe, the steps from then until the pod was ready also count. The times are from containerd's log
-	// and from the scenario's watch.
+	// the pod has no readiness probe, the steps from the start of the main container until the pod was ready also
+	// count. The times are from containerd's log and from the scenario's watch.
 	steps time.Duration
 }
 
@@ -262,17 +262,17 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad returns the start-up after the change, as if the unaffected steps had taken as long as before the
-// change. A prediction assumes that these steps take the same time, but on a busy machine, they can take much more or
-// less time.
+// underSameLoad corrects the duration of the start-up after the change: the unaffected steps count with their duration
+// before the change. A prediction assumes that these steps take the same time, but on a busy machine, they can take
+// much more or less time.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}
 }
 
 // gain returns the interval that contains the time that the change saved. The steps that did not change can take up to
-// 10 % more or less time after the change. A predicted gain does not include this variation of unchanged steps, so the
-// returned interval includes the variation.
+// 10 % more or less time after the change. The predicted gain does not allow for this variation, so the method "gain"
+// widens its interval by the variation.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

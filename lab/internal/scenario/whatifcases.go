@@ -41,9 +41,9 @@ type whatIfCase struct {
 	setting func(ctx context.Context, b *bench.Bench) error
 }
 
-// widthLimit returns the function "wide" of a case. The limit is a percentage of the duration of the start-up, plus 4
-// s, plus 1.25 times the period of the pod's probe. The test of package internal/whatif requires the same limit for
-// simulated start-ups.
+// widthLimit returns a function for the field "wide" of a case. The limit is a percentage of the duration of the
+// start-up, plus 4 s, plus 1.25 times the period of the pod's probe. The test of package internal/whatif requires the
+// same limit for simulated start-ups.
 func widthLimit(percent int, period time.Duration) func(time.Duration) time.Duration {
 	return func(before time.Duration) time.Duration {
 		return before*time.Duration(percent)/100 + 4*time.Second + period*5/4
