@@ -146,7 +146,7 @@ func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return nil
 }
 
-// awaitRecords waits for a limited time until every pod is reported. The verdict reports missing pods. Then
+// awaitRecords waits until every pod is reported, but only for a limited time. The verdict reports missing pods. Then
 // awaitRecords waits for some more time, because an agent might report a pod again.
 func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
 	const (

@@ -38,7 +38,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				if i == restarts {
 					return nil
 				}
-				// the restarts have fixed times, so that each restart happens during start-ups
+				// restarts begin at fixed intervals, so that each restart happens while pods start
 				next = next.Add(apart)
 				if err := sleep(ctx, time.Until(next)); err != nil {
 					return err

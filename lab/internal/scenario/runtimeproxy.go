@@ -77,8 +77,9 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return restartBehindProxy(ctx, b, v)
 }
 
-// tryForbidden sends calls through the socket in the agent's container. The calls would change the runtime, or return
-// more data than the agent needs. One of the calls would stop a running container.
+// tryForbidden sends calls through the socket in the agent's container, and requires that the proxy refuses these
+// calls. Without the proxy, most of these calls could change the runtime, or return more data than the agent needs. One
+// of the calls would stop a running container.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -165,7 +166,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // direct calls and proxy calls alternate, so that the machine's load affects both kinds
+	for range calls { // direct calls and proxy calls alternate, so that the machine's load affects both kinds equally
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()

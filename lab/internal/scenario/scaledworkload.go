@@ -110,8 +110,8 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 }
 
 // addCold adds pods one at a time. Before each pod, addCold pushes an image with new content, so that each pod waits
-// for the download of the entire image. The Deployment must have as many pods as the argument "from". addCold returns
-// the times of the pulls, according to the registry.
+// for the download of the entire image. The argument "from" is the number of pods that the Deployment already has.
+// addCold returns the durations of the pulls, according to the registry's log.
 func (g scaledWorkload) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
 	var known []string
 	var lengths []time.Duration

@@ -18,7 +18,7 @@ import (
 type queuedPod struct {
 	name        string
 	requestedAt time.Time  // time when the kubelet queued the pull
-	pull        bench.Span // time of the pull according to the registry's log
+	pull        bench.Span // start and end of the pull, according to the registry's log
 	timeline    agent.Timeline
 }
 
@@ -111,7 +111,7 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 	}
 }
 
-// The method "pull" compares one duration of a pull with the truth. The pull is for the main container of a pod.
+// The method "pull" compares one duration of the pull for the pod's main container with the truth.
 func (v *Verdict) pull(pod queuedPod, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")

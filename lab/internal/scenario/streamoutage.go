@@ -45,7 +45,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	interrupted := sleep(ctx, outage)
 	startedAt := time.Now()
-	// The API server starts even after an error, because the next user of the node expects a running API server.
+	// The scenario starts the API server again even after an error, because the next user of the node expects a running
+	// API server.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if err := errors.Join(b.Node.StartAPIServer(back), interrupted); err != nil {

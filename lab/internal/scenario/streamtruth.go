@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// Intervals and delays of the scenario. watchBehind is longer than the time that the agent needs to detect a delayed
-// watch.
+// Intervals and delays of the scenario. If the watch is late by watchBehind, the agent's comparison with a list must
+// find a difference.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
