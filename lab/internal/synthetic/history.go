@@ -14,14 +14,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// earlierReasons returns the reasons of the Events that AddEarlierEvents creates. A synthetic kubelet uses other
-// reasons.
+// earlierReasons returns the reasons of the Events that AddEarlierEvents creates. Synthetic kubelets never create
+// Events with these reasons.
 func earlierReasons() []string { return []string{"Unhealthy", "BackOff", "FailedMount", "Killing"} }
 
 // AddEarlierEvents creates Events about pods of another node, as in a busy namespace. ClearEvents does not delete the
 // Events that AddEarlierEvents created.
 func AddEarlierEvents(ctx context.Context, client *kube.Client, namespace string, count int) error {
-	const writers = 8 // more writers are not faster, because etcd stores the Events one after the other
+	const writers = 8 // more writers would not be faster, because etcd stores the Events one after the other
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.SetLimit(writers)
 	now, reasons := time.Now(), earlierReasons()
@@ -42,8 +42,8 @@ func AddEarlierEvents(ctx context.Context, client *kube.Client, namespace string
 	return writing.Wait()
 }
 
-// ClearEvents deletes the Events of synthetic kubelets in a namespace. ClearEvents does not delete the Events of
-// AddEarlierEvents.
+// ClearEvents deletes the Events of synthetic kubelets in a namespace. ClearEvents does not delete the Events that
+// AddEarlierEvents created.
 func ClearEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	var others []string
 	for _, reason := range earlierReasons() {
@@ -52,8 +52,8 @@ func ClearEvents(ctx context.Context, client *kube.Client, namespace string) err
 	return deleteEvents(ctx, client, namespace, strings.Join(others, ","))
 }
 
-// RemoveEarlierEvents deletes the Events of AddEarlierEvents. The API server deletes the Events of one request one
-// after the other, so RemoveEarlierEvents sends several requests at the same time.
+// RemoveEarlierEvents deletes the Events that AddEarlierEvents created. The API server deletes the Events of one
+// request one after the other, so RemoveEarlierEvents sends several requests at the same time.
 func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	deleting, ctx := errgroup.WithContext(ctx)
 	for _, reason := range earlierReasons() {

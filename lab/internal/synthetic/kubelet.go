@@ -26,7 +26,7 @@ type Pace struct {
 	Volumes time.Duration // time from the previous step until the kubelet requests a sandbox
 	Network time.Duration // time from the previous step until the sandbox's network is ready
 	Sandbox time.Duration // time from the previous step until the sandbox is running
-	Pull    time.Duration // duration of each pull; images that are present are not pulled
+	Pull    time.Duration // duration of each pull; images that are on the node are not pulled
 	Create  time.Duration // duration of the creation of each container
 	Start   time.Duration
 }
@@ -37,8 +37,8 @@ func Usual() Pace {
 	return Pace{Pickup: 20 * ms,
 		// A real containerd with a network plugin needs about the same time for the network. The agent must query the
 		// runtime before the sandbox exists. If the agent queries the runtime later, the agent cannot know whether an
-		// image was already present. The synthetic runtime does not provide the time of a pull, because CRI has no
-		// field for the time of a pull. In the lab, the query can take a long time, because the agent shares two cores
+		// image was already present. The synthetic runtime does not report when a pull began and ended, because CRI has
+		// no fields for these times. In the lab, the query can take a long time, because the agent shares two cores
 		// with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
@@ -50,7 +50,7 @@ type Started struct {
 	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events
 	// Created and Started, because an agent with a connected runtime does not watch these Events.
 	Events int
-	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
+	Pulls  []time.Duration // duration of each container's pull; empty if all images were on the node
 }
 
 // Start creates a pod in a namespace, and starts its containers one after the other. If cold is true, the node has to
@@ -67,7 +67,7 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 	return k.StartCreated(ctx, created, cold)
 }
 
-// StartCreated is like Start, but the pod already exists. For example, a controller created the pod. The pod's
+// StartCreated is like Start, but for a pod that already exists, for example because a controller created it. The pod's
 // specification must come from PodSpec.
 func (k Kubelet) StartCreated(ctx context.Context, created corev1.Pod, cold bool) (Started, error) {
 	p := pod{namespace: created.Namespace, name: created.Name, uid: string(created.UID), node: k.Node}
@@ -158,7 +158,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // a real kubelet also names the Event before it starts to measure the pull
+	askedAt := time.Now() // a real kubelet also creates the Event before it starts to time the pull
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// runningStatus returns the status of a ready pod. All containers of the ready pod run.
+// runningStatus returns the status of a ready pod whose containers are all running.
 func (p pod) runningStatus(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true

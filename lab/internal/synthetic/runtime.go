@@ -113,8 +113,7 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer. The following methods also implement
-// runtimeapi.RuntimeServiceServer.
+// Version implements runtimeapi.RuntimeServiceServer, as do the methods below, except ImageStatus.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil
@@ -153,7 +152,8 @@ func (r *Runtime) ContainerStatus(_ context.Context,
 	return &runtimeapi.ContainerStatusResponse{Status: state}, nil
 }
 
-// ImageStatus returns the status of an image. If the image is not on the node, the response contains no image.
+// ImageStatus implements runtimeapi.ImageServiceServer. If the image is not on the node, the response contains no
+// image.
 func (r *Runtime) ImageStatus(_ context.Context,
 	request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	r.mu.Lock()

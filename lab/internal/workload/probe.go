@@ -38,8 +38,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		}
 		time.Sleep(time.Until(startedAt.Add(after)))
 	}
-	// The log contains only the first success of a probe. The file marks the first success, because the kubelet repeats
-	// the probe.
+	// The log contains only the first success of a probe. The kubelet repeats the probe, so a file marks the first
+	// success.
 	mark, err := os.OpenFile("/workload-"+word, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
