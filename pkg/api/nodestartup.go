@@ -3,8 +3,8 @@ package api
 import "github.com/podlapse/podlapse/pkg/timeline"
 
 // NodeStartUpRecord describes the start-up of a node, from the boot of the machine until the first workload pod is
-// ready. The agent writes the record once to standard output. Lists are never null. JSON omits values that are unknown
-// or do not apply.
+// ready. The agent writes the record to standard output when the start-up is over, and again after a restart of the
+// agent. Lists are never null. JSON omits values that are unknown or do not apply.
 type NodeStartUpRecord struct {
 	// ID is the boot ID of the machine. A repeated record of the same start-up has the same ID.
 	ID    string `json:"id"`
@@ -38,7 +38,7 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// For the phases daemonset and workload, Step is the phase of the pod's start-up at this time.
+	// In the phases daemonset and workload, Step is the phase of the start-up of the pod in the field Pod.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
@@ -61,7 +61,7 @@ type NodeMilestoneRecord struct {
 	Sources   []string `json:"sources"`
 }
 
-// NotReadyRecord is a message with which the kubelet reported that the node was not ready.
+// NotReadyRecord is a message in which the kubelet reported that the node was not ready.
 type NotReadyRecord struct {
 	SeenAt  Instant `json:"seen_at"` // when the agent received the message
 	Message string  `json:"message"` // at most 256 bytes, without credentials

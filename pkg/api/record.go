@@ -17,7 +17,7 @@ type Record struct {
 	UID       string         `json:"uid"`
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
-	Revision  string         `json:"revision,omitempty"` // version of the owner; see timeline.Pod.Revision
+	Revision  string         `json:"revision,omitempty"` // names the workload's revision; see timeline.Pod.Revision
 	State     timeline.State `json:"state"`
 	// Reason is the reason for a failure, e.g. Evicted or StartError, or the reason why a container waits.
 	Reason string `json:"reason,omitempty"`
