@@ -91,8 +91,8 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTr
 				return err
 			}
 			if after = now.growthSince(before); !now.verifiedAt.After(servesAt) {
-				return errors.New("the agent has not yet completed a comparison of its pods with the API server's list that " +
-					"started after the outage")
+				return errors.New("the agent has not yet completed a comparison of its pods with the API server's " +
+					"list that started after the outage")
 			}
 			return nil
 		})
