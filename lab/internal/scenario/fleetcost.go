@@ -27,11 +27,11 @@ const (
 )
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
-// synthetic nodes have pods. Each node with pods also has a watch like a kubelet's watch. Further nodes have an agent
-// but no pods: the API server must keep the agent's watch open, but has nothing to send. A few nodes have a real agent.
-// Each node without a real agent has a bare watch with the same request as an agent's watch. The scenario "event-cost"
-// shows that an agent costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost"
-// requires that an agent and a bare watch receive the same number of bytes.
+// synthetic nodes have pods. Each node with pods also has a watch like a kubelet's watch. A few of these nodes have a
+// real agent. Every other agent is only a bare watch, with the same request as an agent's watch. Most bare watches are
+// for nodes without pods: the API server must keep such a watch open, but has nothing to send. The scenario
+// "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all images. The
+// scenario "fleet-cost" requires that an agent and a bare watch receive the same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
 // Events of each pod, but agents on real nodes do not need these Events.
@@ -94,7 +94,7 @@ func (f *fleet) grow(ctx context.Context) error {
 	return all.Wait()
 }
 
-// The method "start" starts one pod with a present image.
+// The method "start" starts one pod whose image the node already has.
 func (f *fleet) start(ctx context.Context, name string, node int) error {
 	kubelet := synthetic.Kubelet{Kube: f.bench.Kube, Runtime: f.runtime, Node: fleetNode(node), Pace: synthetic.Usual()}
 	const image = "images.invalid/fleet:1"
@@ -220,8 +220,8 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	return block, f.clear(ctx)
 }
 
-// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. The measured
-// memory includes the bare watches and the real agents.
+// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. rollOut also
+// measures how much the API server's memory grows because of the bare watches and the real agents together.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
@@ -260,7 +260,7 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// The method "load" starts pods at a constant rate, and starts each pod on the next node.
+// The method "load" starts pods at a constant rate, on one node after another.
 func (f *fleet) load(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
 	for i := range fleetStarts {

@@ -13,7 +13,8 @@ const (
 )
 
 // fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. Each list has one value
-// for each pair of blocks. Each cost excludes the cost of the same nodes and pods without agents.
+// for each pair of blocks. The values in "idle" and "start" exclude the CPU time that the same nodes and pods need
+// without agents.
 type fleetSize struct {
 	agents      int
 	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once
@@ -58,7 +59,7 @@ func regress(x, y []float64) (r regression) {
 }
 
 // predict returns the line's value for a number of agents, and an upper limit with 95 % confidence. The limit assumes
-// that the line is straight beyond the measured points.
+// that the line also fits beyond the measured points.
 func (r regression) predict(agents float64) (value, atMost float64) {
 	value = r.base + r.slope*agents
 	distance := agents - r.meanX

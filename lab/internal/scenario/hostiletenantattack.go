@@ -60,7 +60,7 @@ type hostileAttack struct {
 type attackRun struct {
 	*tenant
 	attack hostileAttack
-	round  int // number of the round in the block, from 0
+	round  int // number of the round in the block, counted from 0
 
 	mirrored map[types.UID]bool // other tenants' pods for which the tenant created a mirror pod
 

@@ -28,9 +28,9 @@ type startUp struct {
 // Durations are allowed to differ by the sum of three values: the largest difference between the counterparts, the
 // agent's error bounds, and the tenant's real load.
 //
-// A phase can be long only during the attack, for example the phase "sandbox" on a busy machine. judgeCounterparts
-// compares such a phase only with the independent logs. judgeCounterparts treats the kubelet's wait before a retry in
-// the same way.
+// Some phases are long only during the attack, for example the phase "sandbox" on a busy machine. judgeCounterparts
+// ignores the duration of these phases and of phases that end when the kubelet retries. Only the exam judges these
+// durations, by the independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -90,7 +90,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // if a phase ends with a retry, only the independent logs are compared
+		case endsWithAttempt(phase): // the exam compares this phase with the independent logs
 		case length > longest+limit || length < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
@@ -119,7 +119,8 @@ func endsWithAttempt(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
-// spreadOf returns the largest difference between the phases of two runs.
+// spreadOf returns the largest difference between the durations of the same phase in two runs. spreadOf ignores phases
+// that end when the kubelet retries.
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {

@@ -22,12 +22,12 @@ import (
 const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
-	scrapeEvery  = 8 // number of memory samples for each scrape
+	scrapeEvery  = 8 // number of memory samples from one scrape to the next
 	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. A phase must
 	// take at least comparedFrom in each counterpart of the pod. Shorter durations depend on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
-	// requests cause real load. The comparison with the independent logs allows no extra difference for load.
+	// requests cause real load. The comparison with the independent logs does not use loadLimit.
 	loadLimit = time.Second
 )
 
@@ -244,7 +244,8 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 
 // The function "outlives" returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
-	// The agent's estimate of the creation can be up to a second late, because the control plane truncates the time.
+	// The creation time that the agent estimates can be up to a second too late, because the control plane truncates
+	// this time to seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
 	longer := func(what string, reported json.Number) {
 		length, err := agent.Nanoseconds(reported)

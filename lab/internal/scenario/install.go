@@ -253,7 +253,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	var use audit.Use
-	// The wait for an unused permission is short, because the verdict reports the unused permission anyway.
+	// The wait is short: if the agent does not use a permission, the verdict reports this permission anyway.
 	_ = b.Node.Report.Wait(ctx, "the agent to use all its permissions", 5*time.Second, 200*time.Millisecond,
 		func(context.Context) error {
 			if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
