@@ -26,8 +26,8 @@ type knownLength struct {
 	with     string
 	injected time.Duration // part of the injected delays that belongs to this phase
 	truth    bench.Span
-	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
-	// if the time is unknown.
+	// begunBefore is the earliest possible start of the phase, according to the kubelet or the runtime. The field is
+	// zero if this time is unknown.
 	begunBefore time.Time
 	begunBy     time.Time // latest possible start of the phase according to the runtime; zero if unknown
 	// latest possible end of the phase according to the runtime or the kubelet; zero if unknown
@@ -102,13 +102,13 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	return k, nil
 }
 
-// The method "lengths" returns the phases on the node's clock. If a component starts or ends a phase, the component's
-// own log contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay
-// ends the phase, the injector's log contains the time of the end:
+// The method "lengths" returns the true durations of the phases on the node's clock. If a component starts or ends a
+// phase, the component's own log contains the time of this start or end. The log is accurate to one or two
+// milliseconds. If an injected delay ends the phase, the injector's log contains the time of the end:
 //
-//   - The phase "volumes", or "pod_config" while a Secret is missing, lasts from the kubelet's pickup of the pod until
-//     the kubelet requests a sandbox. The phase "pod_config" does not end with the creation of the Secret: the kubelet
-//     finds the Secret at its next attempt, after a back-off.
+//   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
+//     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
+//     creation of the Secret: the kubelet finds the Secret at its next attempt, after a back-off.
 //   - The phase "network" lasts from the request for a sandbox until the plugin's last log line. The plugin's process
 //     exits after its last log line. The runtime's timestamp for the start of the phase "network" lies between the
 //     request for a sandbox and the start of the plugin.
@@ -147,8 +147,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process. If one probe succeeded late, a part of the next
-	// probe's delay was already over.
+	// All delays below count from the start of the container's process. If one probe succeeds late, a part of the next
+	// probe's delay is already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -196,9 +196,9 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 	return both, true
 }
 
-// runningAt returns the time from which a container ran. The runtime reports the start after the runtime has written
-// the state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy machine,
-// both reports can be late, but neither report can be early.
+// runningAt returns the time when a container started to run. The runtime reports the start after the runtime has
+// written the state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy
+// machine, both reports can be late, but neither report can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -207,9 +207,9 @@ func (a accounts) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane returns the milestones with the API server's timestamps. The creation, the binding and the approval each
-// happen between a request and its response. If the kubelet reports a milestone, the milestone happens after its cause,
-// and before the report arrives in the scenario's watch.
+// controlPlane returns the milestones with the API server's timestamps. The creation happens between the scenario's
+// request and the response. Every other milestone happens after the step that causes it, and before the first report
+// about it: the scheduler's Event, or a pod status in the scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

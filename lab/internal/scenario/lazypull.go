@@ -28,7 +28,7 @@ const (
 type lazyCase struct {
 	pod      string
 	mounted  bool // true if the image has a layer that the snapshotter mounts
-	ordinary int  // bytes of the layer that the runtime downloads; 0 if the image has no such layer
+	ordinary int  // size in bytes of the layer that the runtime downloads itself; 0 if there is no such layer
 	// below is true if the ordinary layer is below the mounted layer. The runtime downloads an ordinary layer and all
 	// layers above it, before it asks the snapshotter about these layers.
 	below    bool

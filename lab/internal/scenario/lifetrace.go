@@ -30,7 +30,7 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// After the second crash, the kubelet waits for a back-off and creates an Event about the back-off.
+	// After the second crash, the kubelet starts a back-off and creates an Event about it.
 	before, err := awaitSpans(ctx, b, map[string]int{"run": 2, "event": 1})
 	if err != nil {
 		return err

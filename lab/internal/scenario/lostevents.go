@@ -96,7 +96,7 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf returns the Events about pulls that the list "made" contains and the list "stored" lacks, in the form
+// lostOf compares the Events about pulls, and returns the Events that only the list "made" contains, in the form
 // reason/container.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
@@ -115,8 +115,8 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses checks the lost Events about pulls. The agent must report exactly the lost Events whose loss the agent
-// can prove.
+// judgeLosses checks which Events about pulls the agent reports as lost. The agent must report exactly the lost Events
+// whose loss the agent can prove.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {

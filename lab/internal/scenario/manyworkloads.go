@@ -164,7 +164,7 @@ func (v *Verdict) judgeResponses(ctx context.Context, b *bench.Bench, of agent.C
 	return nil
 }
 
-// judgePages requires that each page has at most the requested number of items, and that all pages together have all
+// judgePages requires that each page has at most the requested number of items, and that all pages together contain all
 // pods and all workloads.
 func (v *Verdict) judgePages(ctx context.Context, of agent.Client) error {
 	for path, want := range map[string]int{"/api/v1/pods": workloadPods, "/api/v1/report": workloads} {

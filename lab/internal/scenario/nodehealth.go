@@ -88,7 +88,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is an expected sum: the sum of a metric's samples that have the given labels.
+// sample is the expected sum of a metric's samples that have the given labels.
 type sample struct {
 	name   string
 	labels []string
@@ -166,8 +166,8 @@ func (h healthRun) cordon(ctx context.Context) error {
 	return nil
 }
 
-// notReady sets the node's status to not ready through the API server. The kubelet restores the status with its next
-// update.
+// notReady sets the node's condition "Ready" to false through the API server. The kubelet restores the condition with
+// its next update.
 func (h healthRun) notReady(ctx context.Context) error {
 	now := metav1.Now()
 	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady",
@@ -227,7 +227,8 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// The method "addons" starts two add-ons: a healthy add-on while the CPUs are busy, and an add-on that crashes twice.
+// The method "addons" starts two add-ons. The first add-on crashes twice. The second add-on is healthy, and starts
+// while the CPUs are busy.
 func (h healthRun) addons(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{

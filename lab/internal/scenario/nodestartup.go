@@ -37,7 +37,7 @@ const (
 	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
-	// planeWidth is the largest accepted interval for two kinds of instants: the removal of a taint, and an instant
+	// planeWidth is the largest accepted width of the agent's interval for the removal of a taint, or for an instant
 	// that has a timestamp in whole seconds. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
 	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
@@ -60,7 +60,8 @@ type nodeBoot struct {
 
 // nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
 // network plugin with a DaemonSet whose image is slow. Then nodeStartUp removes a start-up taint. The agent must report
-// each delay in the right phase. One pod is created before the node, so this pod waits for every part of the start-up.
+// each delay in the right phase. One pod exists before the node registers, so this pod waits for every part of the
+// start-up.
 func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -211,8 +212,8 @@ func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, e
 	return report, err
 }
 
-// judgeOutputs checks the message about the network, the name of the waiting pod in the verdict, the metrics, the
-// record and the command line.
+// judgeOutputs checks the metrics, the record, and the commands "node" and "explain". judgeOutputs also requires that a
+// message names the network, and that the verdict names the waiting pod.
 func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) error {
 	n.verdict.Compared += 4
 	if !slices.ContainsFunc(report.NotReady, func(r struct{ Message string }) bool {

@@ -40,8 +40,8 @@ func (n *nodeBoot) judge(report agent.NodeStartUp) {
 	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
 }
 
-// startUpTruth is the interval that contains the true time of a milestone, and the largest accepted interval of the
-// agent.
+// startUpTruth contains the interval in which a milestone really happened, and the largest accepted width of the
+// agent's interval.
 type startUpTruth struct {
 	bench.Span
 	width time.Duration
@@ -63,8 +63,8 @@ func (n *nodeBoot) truths() map[string]startUpTruth {
 	}
 }
 
-// judgeErrors requires that the stated intervals are short and contain the truth. The reported start of the kubelet
-// must lie between the start of the kubelet's process and the registration of the node.
+// judgeErrors requires that the agent's intervals are short and overlap the true intervals. The reported start of the
+// kubelet must lie between the start of the kubelet's process and the registration of the node.
 func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	truths := n.truths()
 	for _, m := range report.Milestones {
@@ -96,8 +96,7 @@ func (n *nodeBoot) judgeErrors(report agent.NodeStartUp) {
 	}
 }
 
-// judgeInterval requires that an interval of the agent contains the truth, and that the interval is not longer than the
-// given width.
+// judgeInterval requires that the agent's interval overlaps the true interval, and is not longer than the given width.
 func (n *nodeBoot) judgeInterval(what string, truth bench.Span, width time.Duration, earliest, latest time.Time) {
 	n.verdict.Compare("length of the interval of "+what, 0, 0, latest.Sub(earliest), true, width)
 	n.verdict.Compared++

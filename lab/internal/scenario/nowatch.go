@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// noWatch fills a node with 30 pods whose images are present, and then starts one pod whose image the node must pull.
-// Only the agent opens Event watches for the node. The API server counts the Event watches.
+// noWatch fills a node with 30 pods whose images the node already has, and then starts one pod whose image the node
+// must pull. Only the agent opens Event watches for the node. The API server counts the Event watches.
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
@@ -126,8 +126,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. After
-// sandboxPatience, the agent opens an Event watch to learn the reason, even if all images are present.
+// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. If a
+// sandbox takes longer, the agent opens an Event watch to learn why, even if the node already has all images.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a
