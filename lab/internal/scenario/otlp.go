@@ -277,7 +277,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// forgetAndRestart kills the agent, and restarts the agent with the state from before the report.
+// forgetAndRestart kills the agent, and restarts it with the state that killWhileStarting saved.
 func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err

@@ -127,7 +127,8 @@ func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
-	runs, ended                  int // numbers of the latest run and of the latest run that ended, counted from 0
+	// number of the latest run, and number of the latest completed run; both count from 0
+	runs, ended int
 }
 
 func lifeOf(t agent.Timeline, container string) (l life) {
@@ -150,8 +151,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval of the earlier of two instants. If the argument "two" is false, the argument "a"
-// is not set, and the result is the argument "b".
+// earlierStretch returns the interval that contains the earlier of two instants. The intervals "a" and "b" each contain
+// one of these instants. If the argument "two" is false, "a" is not set, and earlierStretch returns "b".
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -165,8 +166,8 @@ func earlierStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// laterStretch returns the interval of the later of two instants. If the argument "two" is false, the argument "a" is
-// not set, and the result is the argument "b".
+// laterStretch returns the interval that contains the later of two instants. The intervals "a" and "b" each contain one
+// of these instants. If the argument "two" is false, "a" is not set, and laterStretch returns "b".
 func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -220,7 +221,7 @@ func wantedPulls(t agent.Timeline) (all []wantedSpan) {
 }
 
 // wantedParts returns the child spans of a pull: the wait in the queue, the download, the unpacking, and one span for
-// each layer. The span of a layer starts when the runtime receives the request.
+// each layer. The span of a layer starts when the runtime receives the request for the image.
 func wantedParts(p agent.Pull) (all []wantedSpan) {
 	add := func(w wantedSpan, from, to time.Time) {
 		if from.IsZero() || to.IsZero() || to.Before(from) {
