@@ -61,7 +61,7 @@ func (p *pageRun) click(what, selector string) error {
 	return err
 }
 
-// judgeComparison compares the pods of the Deployment, and checks the total difference against the API.
+// judgeComparison opens the comparison of two pods of the Deployment, and checks the total difference against the API.
 func (p *pageRun) judgeComparison(ctx context.Context) error {
 	var totals []float64
 	sides := url.Values{}

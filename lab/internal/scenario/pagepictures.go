@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// documentedViews returns the views that the documents show: the name of the picture in docs/ by the name of the view.
+// documentedViews maps the name of each view that the documents show to the name of its picture in docs/.
 func documentedViews() map[string]string {
 	return map[string]string{"pod-light": pagePicture, "workload": "workload.png"}
 }

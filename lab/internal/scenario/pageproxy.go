@@ -26,8 +26,8 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {
 		return err
 	}
-	// The agent must serve all clients, because the proxy is not a loopback client. The cleanup of the bench restores
-	// the agent.
+	// The agent must serve all clients, because the proxy is not a loopback client. After the scenario, the bench
+	// restores the agent's usual settings.
 	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil {
 		return err
 	}

@@ -130,7 +130,8 @@ func (w shownWorkload) equal(got page.Workload) bool {
 var shownShare = regexp.MustCompile(`^(?:<1|(\d+)) % ?`)
 
 // judgeDownloads compares the downloads in the view of pulls with the API, while the Deployment's pods pull their
-// image. The page receives the downloads every two seconds, so it must not show more than the API has reported.
+// image. The page receives the downloads every two seconds, so it can show less than the API has reported, but not
+// more.
 func (p *pageRun) judgeDownloads() error {
 	downloads, err := page.Downloads(p.tab, "/shop:")
 	if err != nil {

@@ -9,7 +9,7 @@ type pairedDifferences[T ~int64] struct {
 	pairs               int
 }
 
-// pair summarizes at least two differences.
+// pair summarizes the given differences. The function needs at least two differences.
 func pair[T ~int64](differences []T) pairedDifferences[T] {
 	n := float64(len(differences))
 	var sum, squares float64

@@ -13,7 +13,7 @@ import (
 )
 
 // plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
-// bench injects the network delay and the throttled pull while the pod starts.
+// function injectInto sets the network delay and the download rate before the pod exists.
 type plan struct {
 	name         string
 	networkDelay time.Duration
@@ -23,10 +23,10 @@ type plan struct {
 	readyAfter   time.Duration // time from the start of the main process until its readiness probe passes
 	hookFor      time.Duration // duration of the post-start hook; hookInMain selects the hook's container
 	hookInMain   bool
-	heldFor      time.Duration // time until the scenario removes the scheduling gate
+	heldFor      time.Duration // time from the creation of the pod until the scenario removes the scheduling gate
 	// time from the kubelet's first status until the creation of the Secret that the pod mounts
 	secretAfter time.Duration
-	// time from the readiness of all other parts until the scenario sets the readiness gate to true
+	// time from the readiness of all containers until the scenario sets the readiness gate to true
 	approvedLate time.Duration
 	runFor       time.Duration // time after which the pod completes; zero if the pod does not complete
 }
@@ -78,7 +78,8 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:
 		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
-		// The image of the next container is present, so the kubelet looks up no registry credentials after the hook.
+		// The node already has the image of the next container, so the kubelet looks up no registry credentials after
+		// the hook.
 		spec.Containers = append(spec.Containers, before, corev1.Container{Name: afterHookName, Image: base})
 	}
 	spec.Containers = append(spec.Containers, main)
@@ -103,8 +104,8 @@ type calls struct{ created, lifted, approved bench.Span }
 // startLimit is the time limit of a start-up.
 const startLimit = time.Minute
 
-// carryOut creates the pod and injects the faults of the plan at the right times. carryOut returns when the pod is
-// ready. For a pod that completes, carryOut returns when the pod has succeeded.
+// carryOut creates the pod and sends the plan's other requests at the right times, for example to remove the scheduling
+// gate. carryOut returns when the pod is ready. For a pod that completes, carryOut returns when the pod has succeeded.
 func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (calls, error) {
 	var c calls
 	var err error

@@ -98,7 +98,7 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 		}
 		server := &http.Server{Handler: handle, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, server)
-		go func() { _ = server.Serve(listener) }() // this goroutine runs until a call of stop
+		go func() { _ = server.Serve(listener) }() // this goroutine ends when stop is called
 		return listener.Addr().String(), nil
 	}
 	t := &probeTargets{stop: stop}

@@ -197,7 +197,8 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 	return p.expect(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), roundingError)
 }
 
-// judgeExemplars requires that each bucket's exemplar refers to the trace of a pod in the bucket.
+// judgeExemplars requires an exemplar for each pod. The exemplar must have the pod's duration and refer to the pod's
+// trace.
 func (p *promRun) judgeExemplars(ctx context.Context) error {
 	const since = 10 * time.Minute
 	exemplars, err := p.classic.Exemplars(ctx, startupHistogram+"_bucket", since)
