@@ -19,7 +19,7 @@ import (
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
-	maxApplied     = 16 // maximum number of managed fields
+	maxApplied     = 16 // maximum number of entries in managedFields
 )
 
 // maxContainers is the maximum number of containers of a pod, including image volumes. A normal pod has about ten
@@ -56,7 +56,7 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// arrivalOf returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list are
+// arrivalOf returns an item from the reflector as an arrival. Items from a watch are pod objects. Items from a list are
 // already arrivals.
 func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	switch obj := obj.(type) {

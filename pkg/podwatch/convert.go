@@ -170,7 +170,7 @@ func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 	return timeline.KindInit
 }
 
-// convertImageVolumes returns one container for each different image of the volumes.
+// convertImageVolumes converts image volumes to containers. Volumes with the same image become one container.
 func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
 	for i := range volumes {
 		image := volumes[i].Image
@@ -234,7 +234,7 @@ func probeTiming(p *corev1.Probe) timeline.ProbeTiming {
 }
 
 // pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message
-// contains the runtime's error. During back-off, the message contains the error only with kubelet 1.31 or newer.
+// contains the runtime's error. During back-off, only kubelet 1.31 and later include the error in the message.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":

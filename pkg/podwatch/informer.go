@@ -50,12 +50,12 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Terminations is true if PodSeen includes the progress of deletion. With Terminations, Observe receives more
+	// Terminations is true if PodSeen includes the progress of deletion. If Terminations is true, Observe receives more
 	// observations of each pod.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
-	// Follower also receives the objects. Follower can be nil.
+	// Follower receives a small copy of each object. Follower can be nil.
 	Follower Follower
 	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
@@ -100,8 +100,8 @@ func NewPods(config Config) *Pods {
 	return p
 }
 
-// Restarts returns the number of times that the kubelet restarted containers since the agent first saw their
-// pods. An absent pair of kind and reason means zero. The counts do not include restarts while no agent ran. Any
+// Restarts returns the number of times that the kubelet restarted containers since the agent first saw their pods. An
+// absent pair of kind and reason means zero. The counts do not include restarts that happened while no agent ran. Any
 // goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.currentCounts() }
 

@@ -19,7 +19,8 @@ type Keeper interface {
 	Received(version string)
 	// Connected receives true after a list and when a watch opens. Connected receives false if the watch fails.
 	Connected(connected bool)
-	// Verified receives the time of a comparison with the API server. After the comparison, all objects are correct.
+	// Verified receives the time of a comparison with the API server. After the comparison, the Keeper's objects
+	// contain all changes up to this time.
 	Verified(at time.Time)
 }
 

@@ -37,8 +37,8 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 
 // The method "list" requests the pods. The method reads one pod at a time and passes the pod to the function "take", so
 // it needs memory only for the largest pod. client-go would hold three copies of the whole response in memory. If the
-// API server responds from its watch cache, the API server ignores the limit and sends all pods of the node at once.
-// The method returns an error if the response is not complete in time.
+// API server responds from its watch cache, the API server ignores the requested page size and sends all pods of the
+// node at once. The method returns an error if the response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -177,7 +177,7 @@ func decodePodsProtobuf(
 }
 
 // eachField reads the fields of a message until its end. eachField passes each length-delimited field to the function
-// "read", and then skips the bytes that the function did not read. eachField does not pass numbers to the function
+// "read" and then skips the bytes that the function did not read. eachField does not pass numbers to the function
 // "read", because Unknown and PodList have no fields with numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {

@@ -23,11 +23,11 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place, and returns
+// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place and returns
 // events without a pod unchanged. The field numbers come from generated.proto in apimachinery's meta/v1 and runtime,
 // and in core/v1.
 func prunePod(event []byte) []byte {
-	if _, err := pruneEvent(event, false); err != nil { // never write to an event that cannot be parsed
+	if _, err := pruneEvent(event, false); err != nil { // an event that cannot be parsed must stay unchanged
 		return event
 	}
 	pruned, err := pruneEvent(event, true)
@@ -145,7 +145,7 @@ var (
 // newVolumeSourceFields keeps the whole image of an image volume, but only the kind of any other volume.
 func newVolumeSourceFields() readFields {
 	kinds := readFields{}
-	for kind := protowire.Number(1); kind <= 64; kind++ { // larger than the number of volume kinds
+	for kind := protowire.Number(1); kind <= 64; kind++ { // the field numbers of all volume kinds are below 64
 		kinds[kind] = noFields
 	}
 	kinds[30] = nil // image
@@ -168,9 +168,9 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	})
 }
 
-// rewrite replaces each length-delimited field of a message with the result of the function "edit". If the result is
-// nil, rewrite omits the field. rewrite works in place, so the result must not be longer than the field. If the
-// argument "write" is false, rewrite only checks the message and returns the message unchanged.
+// rewrite replaces each length-delimited field of a message with the result of the function "edit". If "edit" returns
+// nil, rewrite omits the field. rewrite works in place, so the result of "edit" must not be longer than the field. If
+// the argument "write" is false, rewrite only checks the message and returns the message unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

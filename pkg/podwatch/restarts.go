@@ -120,9 +120,8 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	return counts
 }
 
-// The method "observe" counts the new restarts in a pod's status. The argument "before" is true if the pod can be older
-// than the agent. If "before" is true, the method does not count the restarts that the status already contains, because
-// a previous agent might have counted these restarts.
+// The method "observe" counts the new restarts in a pod's status. The argument "before" is true if an agent might
+// already have counted the restarts in the status. In this case, the method only remembers the restart counts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

@@ -132,7 +132,7 @@ func (s *store) Replace(list []any, version string) error {
 		if !s.pods.config.Verifier.Older(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
 		}
-		// The reflector still holds the whole list, and the receiver of the observations can be slow.
+		// The reflector holds the whole list until Replace returns, so free the fields of each processed pod now.
 		*pod = arrival{Pod: dropped}
 	}
 	s.pods.config.Keeper.Received(version)
@@ -148,8 +148,7 @@ func (s *store) UpdateResourceVersion(version string) { s.pods.config.Keeper.Rec
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// isLive reports whether the watch delivers new changes. Immediately after its opening, a watch also delivers older
-// changes.
+// isLive reports whether the watch delivers new changes. A watch that has just opened also delivers older changes.
 func (s *store) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -161,7 +160,7 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 		return
 	}
 	if pod.packing != nil {
-		// Continue without a kept object, because the pod's timeline is more important.
+		// Continue although the Keeper cannot keep the object, because the pod's timeline is more important.
 		s.pods.config.Report(true, pod.packing.Error())
 	} else {
 		pod.keep()

@@ -13,11 +13,11 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// Verifier compares the watched pods with the API server, and decides which reported states are outdated. The type Pods
+// Verifier compares the watched pods with the API server and decides which reported states are outdated. The type Pods
 // calls all methods except Run under the lock that Change also holds.
 type Verifier interface {
-	// Run compares the watched pods with the API server until ctx ends. Pods.Run calls Run on a separate goroutine
-	// and waits for Run.
+	// Run compares the watched pods with the API server until ctx ends. Pods.Run calls Run on a separate goroutine and
+	// waits until Run returns.
 	Run(ctx context.Context, pods *Pods)
 	// Older reports whether the reported version of a pod is outdated. The type Pods ignores outdated versions.
 	Older(uid, version string) bool
@@ -66,7 +66,7 @@ func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }
 
-// ListPage lists pods of the node, and passes each pod to the function "take". The function "take" must not keep the
+// ListPage lists pods of the node and passes each pod to the function "take". The function "take" must not keep the
 // pod.
 func (p *Pods) ListPage(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
@@ -78,7 +78,7 @@ func (p *Pods) ListPage(
 // Compact copies the parts of a pod that Changes.Observe needs.
 func (p *Pods) Compact(pod *corev1.Pod) runtime.Object { return p.arrive(pod) }
 
-// Verified records that all watched pods were correct at the given time.
+// Verified reports to the Keeper that its objects contain all changes up to the given time.
 func (p *Pods) Verified(at time.Time) { p.config.Keeper.Verified(at) }
 
 // Explain returns the text of an error from ListPage, with a remedy if the API server refused the request.
