@@ -25,7 +25,7 @@ const (
 )
 
 // session is one connection to a runtime, from the first successful call until the connection breaks. The runtime's
-// version is valid for one session, because an upgrade breaks the connection.
+// version cannot change during a session, because an upgrade breaks the connection.
 type session struct {
 	source    *Source
 	client    *client
@@ -36,8 +36,8 @@ type session struct {
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]time.Time
-	// The field "received" holds the bytes of each image that was being pulled at the previous query for downloads.
-	// Like the field "arrived", the field "received" needs no lock.
+	// The field "received" holds the received bytes of each image that was being pulled at the previous query for
+	// downloads. Like the field "arrived", the field "received" needs no lock.
 	received map[digest.Digest]*received
 }
 

@@ -40,7 +40,7 @@ func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time
 	s.respondedAt = c.Now()
 }
 
-// recordEnd records the first response after a silence, and reports the silence to Observe if pods were starting during
+// recordEnd records the first response after a silence and reports the silence to Observe if pods were starting during
 // the silence.
 func (s *silence) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.respondedAt

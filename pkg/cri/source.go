@@ -22,8 +22,8 @@ import (
 
 const (
 	defaultTimeout = 2 * time.Second
-	maxStamps      = 1024 // cached sandboxes; a node runs several hundred
-	maxStatuses    = 4096 // cached running and exited containers; the agent reads containers of starting pods again
+	maxStamps      = 1024 // cached sandboxes; a node runs at most several hundred
+	maxStatuses    = 4096 // cached running and exited containers; if the cache lost one, the agent queries it again
 )
 
 // connectRetries is the back-off between connection attempts. The back-off limits two values: the load while the
@@ -43,7 +43,7 @@ type Config struct {
 	// registers no metrics.
 	Registerer prometheus.Registerer
 
-	Sockets []string      // sockets that the agent tries for `auto`, in this order; if nil, the result of Sockets
+	Sockets []string      // sockets that the agent tries for `auto`, in this order; if nil, the default sockets
 	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 

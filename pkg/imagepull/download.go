@@ -33,8 +33,8 @@ type Download struct {
 	ResolvedAt time.Time
 	Blobs      int  // number of blobs that the runtime is downloading
 	Complete   bool // all blobs have arrived, but not all layers are unpacked
-	// ArrivedAt is the time when the last blob had arrived, on the node's clock, if Complete is true. ArrivedAt is zero
-	// if unknown, for example if the runtime has already removed a blob.
+	// ArrivedAt is the time when the last blob arrived, on the node's clock, if Complete is true. ArrivedAt is zero if
+	// unknown, for example if the runtime has already removed a blob.
 	ArrivedAt time.Time
 }
 

@@ -32,11 +32,11 @@ const (
 	FailureRegistryError Failure = "registry_error"
 	FailureOther         Failure = "other"
 
-	// FailureUnconfirmed is the reason under which a failed pull counts if only Events report the failure.
+	// FailureUnconfirmed replaces the reason for a failed pull if only Events report the failure.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events, so Events
+// Counted returns the reason that metrics and the API show for a failed pull. Tenants can create Events, so Events
 // alone do not prove that a registry failed.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
@@ -124,8 +124,8 @@ func withoutNames(text string) string {
 	return strings.Join(words, " ")
 }
 
-// isName reports whether a word is a name and not a word of a language. A name contains punctuation inside the
-// word.
+// isName reports whether a word is a name, such as a host or a path, and not an ordinary word. A name contains a slash,
+// a colon, an at sign or a dot.
 func isName(word string) bool {
 	switch word {
 	case "i/o", "client.timeout": // words of Go's own messages

@@ -30,13 +30,13 @@ const (
 // Pull and Waiting have the flags Timed and WaitingTimed, because a known duration can also be zero.
 type Message struct {
 	Kind  Kind
-	Image string // the reference in the container's spec, as the kubelet wrote it
+	Image string // the image reference in the kubelet's message
 	// Combined is true if the Event represents several different Events. The Event's container and first timestamp
 	// can belong to a different occurrence than the Event's text.
 	Combined bool
 
 	// AccessChecked is true if the kubelet checked whether the pod has access to a present image, for
-	// KindAlreadyPresent. By default, kubelets check the access since version 1.35.
+	// KindAlreadyPresent. Since version 1.35, kubelets check the access by default.
 	AccessChecked bool
 
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
