@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. A new pull does not overlap intervals from more than maxBusy
-// pulls ago, so busyTime forgets these intervals.
+// maxBusy is the maximum number of remembered intervals. A new pull rarely overlaps an older interval, so busyTime
+// forgets older intervals.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// MaxWorkloads is the maximum number of workloads with their own series. Each workload has two series, and one series
-// for each cause of its start-ups.
+// MaxWorkloads is the maximum number of workloads with their own series. Each of these workloads has two series, plus
+// one series for each cause of its start-ups.
 const MaxWorkloads = 50
 
 // freeAfter is the time after which an idle workload loses its series, if another workload needs the series.
@@ -19,9 +19,9 @@ const freeAfter = time.Hour
 const otherWorkloads = "other"
 
 // WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. A later
-// workload gets the series of a workload that has had no start-up for an hour. If no workload with its own series has
-// been idle for an hour, the later workload gets no series of its own and counts as the workload "other".
-// WorkloadSeries is not safe for concurrent use.
+// workload gets the series of a workload that has had no start-up for an hour. If every workload with its own series
+// has had a start-up in the past hour, a later workload counts as the workload "other". WorkloadSeries is not safe for
+// concurrent use.
 type WorkloadSeries struct {
 	limit    int
 	latest   map[workload]time.Time // time of the latest start-up of each workload with its own series
