@@ -25,7 +25,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 			return f.asOf // the error bound of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // the error bound can be as long as the phase, so the phase can hide several phases
+			return f.asOf // the phase's duration can limit the error bound, so the error bound can grow with the phase
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {

@@ -41,10 +41,10 @@ func (s Skew) widen(c constraint) constraint {
 }
 
 // Clocks is an estimator of the skew. The estimator uses pairs of timestamps: one from the control plane's clock, and
-// one from the node's clock. The control plane binds a pod before the pod arrives at the agent. The API server stores
-// an Event before the Event arrives. The API server sets the Date header of a response after the agent sends the
-// request and before the response arrives. The control plane truncates its timestamps to seconds. So a single pair of
-// timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the
+// one from the node's clock. The control plane binds a pod before the agent receives the pod. The API server stores an
+// Event before the agent receives the Event. The API server sets the Date header of a response after the agent sends
+// the request and before the response arrives. The control plane truncates its timestamps to seconds. So a single pair
+// of timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the
 // best pair for each limit of the skew. So one pod with forged timestamps or one wrong response has no effect. Clocks
 // is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
@@ -57,14 +57,14 @@ type reading struct {
 	bound time.Duration // the limit of the skew
 }
 
-// Observe adds the readings of the clocks that an observation contains. Most observations contain no reading.
+// Observe adds the clock readings in an observation. Most observations contain no reading.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
 		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
-		// The API server sets StoredAt before the Event arrives. Observe ignores the time in the Event's name, because
-		// the creator of the Event chooses the name.
+		// The API server sets StoredAt before the agent receives the Event. Observe ignores the time in the Event's
+		// name, because the creator of the Event chooses the name.
 		if !o.StoredAt.IsZero() {
 			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
@@ -116,9 +116,9 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 	return readings
 }
 
-// Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict newer
-// readings. As long as the readings contradict each other, Skew ignores the older half of either the lower limits or
-// the upper limits.
+// Skew returns the interval that the readings allow. After somebody sets a clock, older readings can contradict newer
+// readings. Until the remaining readings agree, Skew repeatedly drops the older half of the lower limits or of the
+// upper limits.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
