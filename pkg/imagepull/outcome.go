@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Outcome is the result of one pull. Each outcome needs evidence. Without evidence, the outcome is OutcomeUnknown.
+// Outcome is the result of one pull. Without evidence, the outcome is OutcomeUnknown.
 type Outcome string
 
 // Values of Outcome.
