@@ -165,19 +165,19 @@ func (p PullRecord) IsPull() bool {
 	return imagepull.IsPull(p.Outcome, p.RequestedAt.Time, p.StartedAt.Time, p.FinishedAt.Time)
 }
 
-// DownloadRecord describes the download of a pull. The download starts with the request to the runtime, and ends when
+// DownloadRecord describes the download of a pull. The download starts with the request to the runtime and ends when
 // the last byte arrives.
 type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
 	Bytes   int64   `json:"bytes"` // size of the layers in the registry, without shared layers
-	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived earlier, or might
-	// belong to another pull.
+	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived before the pull, or
+	// might belong to another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
 
-// UnpackRecord describes the time in which the runtime unpacked layers.
+// UnpackRecord describes when, and for how long, the runtime unpacked a pull's layers.
 type UnpackRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`

@@ -10,8 +10,8 @@ type ReportRecord struct {
 	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent. If no
 	// agent ran for more than an hour, Since is one hour before the start of the next agent.
 	Since Instant `json:"since"`
-	// Totals contains the totals of the node, without the histograms of durations. Totals has no namespaces, so only
-	// the first page of a request without a namespace contains Totals.
+	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
+	// the first page contains Totals, and only if the request selects no namespace.
 	Totals *TotalsRecord `json:"totals,omitempty"`
 	// Items contains the workloads and the images, sorted by kind, namespace and name.
 	Items     []ReportItem `json:"items"`
@@ -32,8 +32,8 @@ const (
 type ReportItem struct {
 	Kind      ReportKind `json:"kind"`
 	Namespace string     `json:"namespace,omitempty"`
-	// Owner is the owner of the workload's pods. The pods of a namespace without an owner share one item, and Owner is
-	// empty.
+	// Owner is the owner of the workload's pods. All pods of a namespace that have no owner share one item with an
+	// empty Owner.
 	Owner    OwnerRecord `json:"owner,omitzero"`
 	Image    string      `json:"image,omitempty"`
 	Registry string      `json:"registry,omitempty"` // registry of the image
@@ -47,8 +47,8 @@ type ReportItem struct {
 	InProgress int `json:"in_progress"`
 	// Total is the total duration of the workload's start-ups, including the current age of start-ups in progress.
 	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed. A
-	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. For each cause, Causes contains
-	// the cause's part of Total and of Unfinished.
+	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes splits Total and
+	// Unfinished by cause.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`
 	Causes     []CauseTotals `json:"causes"`

@@ -10,7 +10,7 @@ import (
 
 // Problem is the body of every error response, except for health checks.
 type Problem struct {
-	Error  string `json:"error"`  // one word for programs
+	Error  string `json:"error"`  // the kind of error as one word, for programs
 	Reason string `json:"reason"` // one sentence for people
 }
 
@@ -21,7 +21,7 @@ type PodList struct {
 	Remaining int      `json:"remaining,omitempty"`
 }
 
-// PullList contains the image pulls in progress and the completed pulls, the latest first.
+// PullList contains the image pulls in progress. It also contains the completed pulls, the latest first.
 type PullList struct {
 	Items  []LivePullRecord   `json:"items"`
 	Recent []RecentPullRecord `json:"recent"`

@@ -11,9 +11,10 @@ type TotalsRecord struct {
 	// ready or succeeded.
 	Ended   int `json:"ended"`
 	Started int `json:"started"`
-	// Unreported is the number of milestones that the container runtime can never report, in all ended start-ups.
+	// Unreported is the number of unreported milestones in all ended start-ups. An unreported milestone is a milestone
+	// that the container runtime can never report.
 	Unreported int `json:"unreported_milestones"`
-	// Phases contains the phases, sorted by name, of the start-ups that became ready or succeeded.
+	// Phases contains the phases of the start-ups that became ready or succeeded. The list is sorted by name.
 	Phases []PhaseTotals `json:"phases"`
 	// Merged lists the phases that the evidence could not separate from other phases. The list is sorted by name.
 	Merged []timeline.Phase `json:"merged"`
@@ -31,8 +32,8 @@ type PhaseTotals struct {
 // OtherRegistries is the name of an entry. The entry combines all registries that have no totals of their own.
 const OtherRegistries = "other"
 
-// MaxRegistryTotals is the maximum number of registries with their own totals. The registries with the most pulls get
-// their own totals.
+// MaxRegistryTotals is the maximum number of registries with their own totals. In responses of /api/v1/totals, the
+// registries with the most pulls get their own totals.
 const MaxRegistryTotals = 100
 
 // RegistryTotals contains the totals of the pulls from one registry.
@@ -45,7 +46,8 @@ type RegistryTotals struct {
 
 // PullTotals contains the totals of pulls.
 type PullTotals struct {
-	// Pulls is the number of timed pulls that downloaded content. Length covers only the pulls that Pulls counts.
+	// Pulls is the number of pulls that downloaded content and have a known duration. Resumed pulls do not count.
+	// Length covers only the pulls that Pulls counts.
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
 	Bytes  int64   `json:"bytes"`
@@ -53,7 +55,7 @@ type PullTotals struct {
 	// not all cover the same pulls, because the bytes of some pulls are unknown.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"`
-	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets an end of the window.
+	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets the end of the time window.
 	InProgress int `json:"in_progress"`
 }
 

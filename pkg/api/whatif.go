@@ -1,6 +1,6 @@
 package api
 
-// WhatIf identifies a change of a pod, of its node or of its surroundings.
+// WhatIf identifies a change to a pod, its node or its surroundings.
 type WhatIf string
 
 // The changes whose effect the agent can predict.
@@ -23,12 +23,12 @@ type WhatIfRecord struct {
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod
 	Text       string `json:"text"`                // the change in words for people; the wording can change
 	Effect     string `json:"effect"`              // the new duration or the saved time in words, with its interval
-	Assumption string `json:"assumption"`          // the condition of the prediction, for people
+	Assumption string `json:"assumption"`          // the condition under which the prediction holds, for people
 	// TotalLeast is the shortest predicted duration of the start-up after the change, and TotalMost is the longest one.
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
-	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the interval
-	// of GainLeast and GainMost. Gain is absent if chance decides whether the change saves time.
+	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the range
+	// from GainLeast to GainMost. Gain is absent if chance decides whether the change saves time.
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainLeast is negative if the
 	// start-up can also take longer, for example because a probe happens at another moment.
@@ -46,7 +46,7 @@ type WhatIfMean struct {
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
 	Of         int    `json:"of"`        // number of completed start-ups of the workload
-	// Total is the mean duration of the start-ups with a prediction, without the change.
+	// Total is the mean duration that the start-ups with a prediction had without the change.
 	Total      Seconds `json:"total_seconds"`
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`

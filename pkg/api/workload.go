@@ -7,10 +7,11 @@ type WorkloadRecord struct {
 	Node      string      `json:"node"` // the summary covers only the pods of this node
 	Namespace string      `json:"namespace"`
 	Owner     OwnerRecord `json:"owner"`
-	// Earlier is the number of earlier start-ups that the summary omits, because it covers at most 200 start-ups.
+	// Earlier is the number of earlier start-ups that the summary omits. The summary covers the latest 200 start-ups,
+	// or fewer if the pods have many containers.
 	Earlier int `json:"earlier_start_ups,omitempty"`
-	// Verdict is a text for people. Verdict contains the durations, and the numbers of start-ups that the durations
-	// exclude. The wording can change.
+	// Verdict is a text for people. Verdict states the durations and how many start-ups they do not include. The
+	// wording can change.
 	Verdict string          `json:"verdict"`
 	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
@@ -37,7 +38,8 @@ type WorkloadSummary struct {
 	Comparison *WorkloadComparison `json:"comparison,omitempty"`
 }
 
-// WorkloadCounts contains the number of start-ups. Durations and comparisons include only the measured start-ups.
+// WorkloadCounts contains the number of start-ups of each kind. Durations and comparisons include only the measured
+// start-ups.
 type WorkloadCounts struct {
 	Measured   int `json:"measured"` // completed, with a known duration
 	InProgress int `json:"in_progress"`
@@ -89,14 +91,14 @@ type WorkloadPhase struct {
 // WorkloadImages splits the measured start-ups by whether the pod had to pull an image.
 type WorkloadImages struct {
 	// Present contains the start-ups on nodes that had all images. Pulled contains the start-ups that pulled an image.
-	// Present and Pulled are nil if they would contain no start-ups.
+	// If a group has no start-ups, its field is nil.
 	Present *WorkloadDurations `json:"present,omitempty"`
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
 	Unknown int                `json:"unknown"` // start-ups without evidence about an image
 	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If the workload has
 	// revisions with start-ups in both groups, Present, Pulled and Difference contain only these revisions. If several
 	// revisions have start-ups in both groups, both groups contain the same number of start-ups of each revision. If
-	// each revision has start-ups in only one group, Difference is nil.
+	// the workload has revisions, but no revision has start-ups in both groups, Difference is nil.
 	Difference *WorkloadDifference `json:"difference,omitempty"`
 }
 
@@ -114,7 +116,7 @@ type WorkloadNode struct {
 type WorkloadRevision struct {
 	// Name is the revision of the records: the pod-template-hash or the controller-revision-hash.
 	Name   string `json:"revision"`
-	Number int64  `json:"number,omitempty"` // number in the history of the workload; 0 if unknown
+	Number int64  `json:"number,omitempty"` // number of the revision in the workload's history; 0 if unknown
 	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
 	LatestAt  Instant            `json:"latest_at"`
 	Durations *WorkloadDurations `json:"durations,omitempty"` // nil if there are no measured start-ups
@@ -145,14 +147,14 @@ type WorkloadDifference struct {
 	// Seconds.
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
-	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
+	// P is the p-value of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
 	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
 	// reverse the difference. P and PWithErrors are 0 if one side has fewer than 3 start-ups.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
-	// first. Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts plus the value of Other equal
-	// the value of Seconds.
+	// difference first. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals
+	// Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
 	// Unproven contains the phases whose means differ most, the largest difference first. For each of these
@@ -167,7 +169,7 @@ type WorkloadPart struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds Seconds        `json:"seconds"`
 	Error   Seconds        `json:"error_seconds"`
-	// P is the result of the rank test for the least favorable durations, corrected for the number of phases.
+	// P is the p-value of the rank test for the least favorable durations, corrected for the number of phases.
 	P float64 `json:"p"`
 }
 
@@ -176,10 +178,10 @@ type WorkloadVerdict string
 
 // Values of WorkloadVerdict. Only MoreThanNoise supports a statement about a difference.
 const (
-	// MoreThanNoise means more than noise, and more than the error bounds of the durations.
+	// MoreThanNoise means that the difference is more than noise and more than the error bounds of the durations.
 	MoreThanNoise WorkloadVerdict = "more_than_noise"
 	WithinNoise   WorkloadVerdict = "within_noise"
-	// WithinErrors means more than noise, but the error bounds of the durations can explain the difference.
+	// WithinErrors means that the difference is more than noise, but that the error bounds can explain it.
 	WithinErrors WorkloadVerdict = "within_errors"
 	// TooFew means that the number of start-ups is too small to prove a difference, whatever the durations are.
 	TooFew WorkloadVerdict = "too_few"

@@ -38,7 +38,7 @@ type Client struct {
 // Refusal is an error response.
 type Refusal struct {
 	Status int
-	Word   string // one word for programs; empty if the response does not come from an agent
+	Word   string // the kind of error as one word; empty if neither an agent nor the API server responded
 	Reason string // one sentence for people
 	// Scheme is the authentication scheme that the server requires: SchemeBearer, SchemeBasic, or another scheme.
 	// Scheme is empty if the server requires no authentication.
@@ -86,7 +86,7 @@ func (c Client) NodeStartUp(ctx context.Context) (api.NodeStartUpRecord, error) 
 	return record, err
 }
 
-// Pod returns the latest start-up of the pods with the given name.
+// Pod returns the latest start-up of a pod with the given name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
@@ -95,8 +95,8 @@ func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, er
 	return record, err
 }
 
-// Pods returns start-ups in order of namespace and name. Pods fetches the pages one after the other, and stops after
-// the first error.
+// Pods returns start-ups in order of namespace and name. Pods fetches the pages one after the other and stops after the
+// first error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		query, received := filter.query(), 0

@@ -39,7 +39,7 @@ const (
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. Only two fields are set: Kind, and the field for this kind.
+// Event is one change. At most two fields are set: Kind, and the field for this kind.
 type Event struct {
 	Kind   string
 	Record api.Record
@@ -127,7 +127,7 @@ func (f *follower) connect(ctx context.Context) error {
 		if err != nil {
 			return causeOf(ctx, err)
 		}
-		quiet.Stop() // the caller can take any time to handle the event
+		quiet.Stop() // the caller can take as long as it needs to handle the event
 		if err := f.take(ctx, got); err != nil {
 			return err
 		}
