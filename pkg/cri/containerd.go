@@ -14,11 +14,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the
-// initial values. If the runtime rejects the method of a store as unknown, the agent disables the store. Each session
-// has its own storeSet.
+// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the initial
+// values. If the runtime does not know a store's method, the agent disables the store. Each session has its own
+// storeSet.
 type storeSet struct {
-	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
+	// unstamped is true if the runtime's name or version proves that the runtime has no sandbox store with usable
+	// timestamps.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
 	// containers is the container store of containerd 1.6.15 to 1.7, which contains the record of a sandbox's own
@@ -57,7 +58,7 @@ func (s *storeSet) all() []*degradable {
 	return []*degradable{ofSandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// absentStores returns the names of the absent stores, and the effects of each absence.
+// absentStores returns the name of each absent store and the effect of its absence.
 func (s *storeSet) absentStores() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
@@ -80,7 +81,7 @@ func (s *storeSet) limits() string {
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero if the creation included no pull
+	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero without a pull
 	imageKnown                     bool      // the agent knows whether containerd pulled the image
 }
 

@@ -36,7 +36,7 @@ func storesSandboxContainers(version string) bool {
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. created_at and
 //     updated_at are also equal in an experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES), because this mode
-//     has another order of steps.
+//     runs the steps in another order.
 //
 // If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
 func (a *responder) stampFromContainer(

@@ -14,7 +14,7 @@ const (
 	maxLayers   = 128 // maximum number of layers of an image; overlayfs in containerd cannot mount more layers
 	maxIndexes  = 3   // maximum number of levels of nested indexes
 	// maxTries limits the number of manifests that the agent tries for an index. containerd downloads only the best
-	// manifest.
+	// manifest of an index.
 	maxTries = 4
 )
 
@@ -38,7 +38,7 @@ type layer struct {
 	chainID digest.Digest // name of the layer's snapshot; empty if unknown
 }
 
-// catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
+// catalog reads and caches the contents of images. catalog is safe for concurrent use.
 type catalog struct {
 	// The function "read" returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function
 	// also returns errTooLarge and errCorrupt. An error of another kind means that the runtime did not respond.

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is a feature that a runtime should have but can lack. degradable is safe for concurrent use as soon as the
-// method "set" has returned.
+// degradable is an optional feature of the runtime. Timelines are less precise without the feature. degradable is safe
+// for concurrent use as soon as the method "set" has returned.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store

@@ -41,7 +41,8 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// unpackedAt is the latest time when a layer with an absent blob was unpacked. The layer arrived before unpackedAt.
+	// unpackedAt is the latest unpacking time of the layers whose blobs are absent. All these layers arrived before
+	// unpackedAt.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.parts() {

@@ -9,30 +9,30 @@ import (
 
 const (
 	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. Over a shorter
-	// time, the rate says little about the next seconds. Over a longer time, the rate is not recent. maxRateTime
-	// includes the usual scrape interval of 30 s, because each scrape queries the downloads.
+	// time, the rate would say little about the next seconds. Over a longer time, the rate would not be recent.
+	// maxRateTime is longer than the usual scrape interval of 30 s, because each scrape queries the downloads.
 	minRateTime = 5 * time.Second
 	maxRateTime = 35 * time.Second
-	// stalledAfter is the time without a written byte after which a download has no rate.
+	// If a download writes no byte for longer than stalledAfter, its rate is unknown.
 	stalledAfter = 5 * time.Second
 )
 
 // blobBytes is the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// startedAt is the start of a download in progress, or the end of a completed download. If the bytes possibly did
-	// not come from a download, startedAt is zero.
+	// startedAt is the start of a download in progress, or the end of a completed download. If the bytes might not come
+	// from a download, startedAt is zero.
 	startedAt time.Time
 }
 
 // The type "received" counts the bytes of one image that arrived between the agent's queries. The method "next" returns
-// a new value of this type, and does not change the old value.
+// a new value of this type and does not change the old value.
 type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// The field "earlier" holds earlier totals in the order of time. The first total is the latest one that is at least
-	// minRateTime old, if such a total exists.
+	// The field "earlier" holds the totals of earlier queries, the oldest first. The method "next" removes the first
+	// total as soon as the second total is at least minRateTime old.
 	earlier []receivedTotal
 }
 
@@ -41,14 +41,14 @@ type receivedTotal struct {
 	bytes int64
 }
 
-// The method "next" returns the state after another query, at the given time. The receiver is the state after the
-// previous query, or nil. If a blob lost bytes, for example because its download began again, the method starts to
-// count from zero.
+// The method "next" returns the state after a new query. The argument "at" is the time of this query. The receiver is
+// the state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the
+// method starts to count from zero.
 //
-// The method "next" counts only bytes that arrived between the two queries. A resumed download and a layer from another
-// image increase the bytes on the node without a download. A blob that became complete between the queries counts as
-// downloaded. This count is too high if containerd took the blob from another of its namespaces, or if the blob's
-// ingest was abandoned before.
+// The method "next" counts only bytes that arrived between the two queries. The method does not count bytes that a pull
+// found on the node: the earlier part of a resumed download, or a layer of another image. A blob that became complete
+// between the queries counts as downloaded. The count is too high if containerd took the complete blob from another
+// containerd namespace, or if the download resumed an abandoned ingest.
 func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *received {
 	after := &received{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {

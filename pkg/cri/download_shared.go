@@ -12,9 +12,9 @@ import (
 // downloadsAge is the maximum age of a shared response.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest response for all callers within downloadsAge. sharedDownloads has no goroutine. The
-// first caller that finds the response too old makes the query. All other callers wait for the first caller's query,
-// each until its own context ends or the timeout is over.
+// sharedDownloads gives all callers the same response until the response reaches the age downloadsAge. sharedDownloads
+// starts no goroutine. The first caller that finds the response too old makes the query. Every other caller waits until
+// this query ends, the caller's context ends, or the timeout is over.
 type sharedDownloads struct {
 	timeout  time.Duration
 	now      func() time.Time

@@ -31,7 +31,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{path: path}, nil
 }
 
-// Off reports whether the agent must not query the runtime.
+// Off reports whether queries to the runtime are disabled.
 func (e Endpoint) Off() bool { return e.off }
 
 // Path returns the path of the socket. Path returns an empty text for `auto` and `off`.

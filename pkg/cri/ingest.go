@@ -16,14 +16,14 @@ const (
 	// have no labels for layers.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel is the prefix of the labels that name the source of a blob. A registry's host without its port
-	// follows the prefix. The value lists the repositories on that host, separated by commas (containerd,
+	// sourceLabel is the prefix of the labels that name the source of a blob. The host of the registry follows the
+	// prefix, without the port. The value lists the repositories on that host, separated by commas (containerd,
 	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// An ingest no longer counts as running if it makes no progress for the time abandonedAfter. containerd aborts a
-	// pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds. If
-	// containerd is killed, its ingests remain for a day.
+	// If an ingest makes no progress for longer than abandonedAfter, it no longer counts as running. containerd aborts
+	// a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds.
+	// If containerd is killed, its ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests that belong to pulls in progress
@@ -82,7 +82,7 @@ func believable(size int64) int64 {
 	return size
 }
 
-// manifestsOf collects the manifests of pulls that can be in progress.
+// manifestsOf collects the manifests of pulls that might be in progress.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob

@@ -53,7 +53,7 @@ func (a *responder) layers(ctx context.Context, refs []string, images []timeline
 }
 
 // markIncomplete marks an image as incomplete after an error. markIncomplete returns nil if err means only that the
-// store was slow or does not have an object. For every other error, the result is err.
+// store was slow or did not have an object. For every other error, the result is err.
 func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -61,9 +61,9 @@ func markIncomplete(image *timeline.Image, err error) error {
 	return inTime(err)
 }
 
-// stampBlobs sets the layers of an image on the node and the arrival time of each layer. If containerd does not have a
-// fact, or does not return the fact before ctx ends, stampBlobs omits the fact. stampBlobs returns an error if the
-// connection fails.
+// stampBlobs sets the layers of an image that is on the node, and the arrival time of each layer. If containerd does
+// not have a fact, or does not return the fact before ctx ends, stampBlobs omits the fact. stampBlobs returns an error
+// if the connection fails.
 //
 // In the content store, created_at is the time when containerd committed the complete blob
 // (core/metadata/content.go).
@@ -171,7 +171,7 @@ func (a *responder) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil if err means only that the store was slow or does not have the object. For every other error, the
+// inTime returns nil if err means only that the store was slow or did not have the object. For every other error, the
 // result is err.
 func inTime(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||

@@ -11,12 +11,11 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size in bytes. If a manifest has maxEntries sizes, their sum still fits into an
-// int64.
+// maxSize is the largest plausible size in bytes. The sum of maxEntries sizes fits into an int64.
 const maxSize = 1 << 50
 
-// document holds the fields of an index or a manifest that the agent reads. An index has only Manifests. A manifest
-// has only Config and Layers.
+// document holds the fields of an index or a manifest that the agent reads. In an index, only Manifests is set. In a
+// manifest, only Config and Layers are set.
 type document struct {
 	Manifests entries[descriptor] `json:"manifests"`
 	Config    descriptor          `json:"config"`
@@ -89,8 +88,8 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 }
 
 // chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the image's
-// config does not list one diff ID for each layer. containerd unpacks only blobs with a layer type, and unpacks nothing
-// if the number of diff IDs differs from the number of these blobs (core/unpack/unpacker.go).
+// config does not list one diff ID for each layer. containerd unpacks only blobs with a layer type. If the number of
+// diff IDs differs from the number of these blobs, containerd unpacks nothing (core/unpack/unpacker.go).
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {

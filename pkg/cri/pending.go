@@ -11,7 +11,7 @@ import (
 
 const (
 	maxPending = 1024 // maximum number of pods with an open request
-	maxImages  = 256  // maximum number of references in one request; a pod has only a few references
+	maxImages  = 256  // maximum number of image references in each list of a request; a pod has only a few
 	// giveUpAfter is the time after which the source gives up on a failing request. A caller that still needs the
 	// response must repeat the request.
 	giveUpAfter = 30 * time.Second
@@ -31,7 +31,7 @@ type openRequest struct {
 // the open request, so the queue stays small even if pods change fast. The type is safe for concurrent use. client-go's
 // workqueue cannot replace this type, because a workqueue has no limit and does not merge its items.
 type pending struct {
-	// wake signals that a request can be ready. The channel has capacity 1. If the channel is full, senders drop the
+	// wake signals that a request might be ready. The channel has capacity 1. If the channel is full, senders drop the
 	// signal.
 	wake chan struct{}
 
@@ -99,8 +99,8 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// The method "finish" ends a request that the runtime responded to. If a caller has repeated the request, the method
-// adds the repeated request to the queue.
+// The method "finish" ends a request that the runtime responded to. If a caller repeated the request while it ran, the
+// method adds the repeated request to the queue.
 func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 )
 
 // rule permits only the requests that the agent sends to a method. Without rules, an attacker who controls the agent
-// could read the environment of containers (verbose), or files in the images of other tenants.
+// could set the field "verbose" to read the environment of containers, or could read files in the images of other
+// tenants.
 type rule struct {
 	request  proto.Message
 	fields   []string                   // fields that a request can set; nested fields include their path
