@@ -60,16 +60,16 @@ type Evidence struct {
 	images         []imageEvidence
 	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
 	countedEvents  []countedEvent  // at most spamLimit Events
-	otherRuns      int             // the number of runs of containers that the evidence leaves out (EphemeralEvidence)
+	otherRuns      int             // the number of runs of the containers that EphemeralEvidence leaves out
 	messages       []EventMessage  // the earliest kubelet Events, in order of time
 	ignoreMessages bool            // if true, the evidence drops the texts of Events, because no output uses the texts
-	// networkDowns lists the earliest times at which the runtime reported that its network was not ready, in ascending
-	// order.
+	// networkDowns lists the times at which the runtime reported that its network was not ready, in ascending order.
+	// The list keeps the earliest maxNetworkDowns times.
 	networkDowns     []instant
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
-	imageKnown       attemptSet // the sandboxes with Sandbox.ImageKnown
+	imageKnown       attemptSet // the sandboxes whose ImageKnown is true, and the sandboxes in imageFirst
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
-	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
+	imageFirst       attemptSet // the sandboxes whose ImageFirst is true and whose BegunAt and NetworkReadyAt are known
 	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
@@ -133,9 +133,9 @@ type containerEvidence struct {
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the arrival of the latest status that suggests a restart of the kubelet after a failed pull. A
-	// restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
-	// the agent can have missed statuses before the list.
+	// statusGapAt is the arrival time of the latest status that suggests that the kubelet restarted after a failed
+	// pull. A restarted kubelet does not report the failure until its next attempt. A status from a list also counts,
+	// because the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
@@ -151,9 +151,8 @@ type containerEvidence struct {
 	refusal      uint64   // textHash of the error in an Event about a refusal; zero if there was none
 	// refusalsDiffer is true if the Events about refusals report different errors.
 	refusalsDiffer bool
-	// misconfiguredAt is the latest time of an error that proves a wrong configuration of the container. otherRefusalAt
-	// is the latest time of any other error with which the kubelet refused the container. Zero means that there was no
-	// error.
+	// misconfiguredAt is the time of the latest refusal whose error proves that the container's configuration is wrong.
+	// otherRefusalAt is the time of the latest refusal with any other error. Zero means that there was no such refusal.
 	misconfiguredAt, otherRefusalAt instant
 	failedChecks                    refusals // Events about failed checks of the image, before a pull
 	runs                            int      // the highest number of runs that a status reports
@@ -280,7 +279,7 @@ func (c *containerEvidence) registryOf(image string) string {
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
 // pods. The evidence does not count as changed if only these values change: the latest pod object, the arrival time of
-// the latest waiting reason, and the time of the latest request with a response.
+// the latest waiting reason, and the time of the latest request to which the runtime responded.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -88,8 +88,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again. The
-// timestamp of an image that was absent or pulled again shows when a pull during the start-up ended.
+// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again. If
+// an image was absent at first or was pulled again, its timestamp shows when a pull during the start-up ended.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {

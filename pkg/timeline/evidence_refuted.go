@@ -39,7 +39,7 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible returns the first Event about a present image that the refuter does not refute. The result "refuted"
+// firstCredible returns a container's first Pulled Event that the refuter does not refute. The result "refuted"
 // contains all earlier Events, because the refuter refutes each of them. If several Events report different durations
 // and can concern the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
@@ -156,10 +156,10 @@ func (r refuter) refutation(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which a container's image was absent, according to the runtime. absentUntil uses
-// the time of a response that reports the absence, or the first timestamp of an image that was absent before.
-// absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if the kubelet
-// had created a container from the image before the end of the absence.
+// absentUntil returns the time until which a container's image was absent, according to the runtime. While the image is
+// absent, the result is the time of the latest request to the runtime. After the pull, the result is the image's first
+// timestamp. absentUntil returns minInstant if the runtime's responses show no absence, or if the kubelet used the
+// image before the absence ended.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

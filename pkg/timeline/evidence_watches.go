@@ -18,8 +18,8 @@ func (p watchPoint) after(o watchPoint) bool {
 }
 
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
-// period of the latest watch begins at Since. If no Events are missing between the watches, this period includes the
-// periods of the earlier watches.
+// period of the latest watch begins at Since. If no Events are missing between an earlier watch and the latest watch,
+// the period of the latest watch includes the period of the earlier watch.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
@@ -51,7 +51,7 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 // mayHaveMissedEvents reports whether the agent might have missed Events before the instant "by". The agent might have
 // missed Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil
 // handles missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
-// mayHaveMissedEvents ignores the time of the loss.
+// mayHaveMissedEvents ignores the time at which the agent lost the watch.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	if e.watchFirstOpened.IsZero() {
 		return true
