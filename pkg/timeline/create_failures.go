@@ -9,7 +9,7 @@ import (
 
 // configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
 // CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason for other errors.
-// Examples of other errors are a wrong volume, a failing device plugin or API server, and a full disk of the node. See
+// Examples of other errors are a wrong volume, a failing device plugin or API server, and a full disk. See
 // generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
 // in Kubernetes.
 var configErrors = []*regexp.Regexp{
@@ -102,7 +102,7 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the phases that a container's wait can contain, if a wrong configuration is only one of several
+// alsoNotConfig lists the phases that a container's wait can contain if a wrong configuration is only one of several
 // possible causes.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
@@ -138,10 +138,10 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
 }
 
-// requestsRefusalEvents reports whether the kubelet's Events about failures to create a container are needed. While the
-// kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no time,
-// only the Events can show the time. One short watch is sufficient to get the time, because a watch begins with the
-// Events that the API server still has.
+// requestsRefusalEvents reports whether the timeline needs the kubelet's Events about failures to create a container.
+// While the kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no
+// time, only the Events can show the time. One short watch is sufficient to get the time, because a watch begins with
+// the Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
 		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
@@ -279,12 +279,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container from the time when the
-// container's image was present. The kubelet creates the container immediately after it pulls or finds the image
-// (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
+// createFailureConstraints derives the time of the first failure to create a container from the Event which reports
+// that the container's image is present. The kubelet creates the container immediately after it pulls or finds the
+// image (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
 // processes the pod again. The reason for the failure can be gone before the kubelet reports the failure. If the status
 // arrives later than the kubelet's next retry, the kubelet was stopped or lacked CPU, and createFailureConstraints does
-// not use the presence of the image.
+// not use this Event.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

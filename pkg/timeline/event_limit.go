@@ -53,7 +53,7 @@ func (e *Evidence) countEvent(o EventSeen) {
 }
 
 // receivedEvents returns the number of received Events. The result "starts" is the number of Created and Started
-// Events. The result "others" is the number of all other Events.
+// Events. The result "others" is the number of Events with other reasons.
 func (e *Evidence) receivedEvents() (others, starts int) {
 	for _, event := range e.countedEvents {
 		switch event.reason {
@@ -98,15 +98,15 @@ func (e *Evidence) imageChecks() (checks int) {
 	}
 	for i := range e.containers {
 		if c := &e.containers[i]; c.pulled.known() && isImageName(c.name) {
-			checks-- // the image of a volume
+			checks-- // this check concerned the image of a volume
 		}
 	}
 	return checks
 }
 
-// eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. A container that
-// ran proves that the kubelet created the Created and Started Events of the run. Runs from before the Event watch do
-// not count, because the client's limit recovers with time.
+// eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. Each run of a
+// container proves that the kubelet created two Events about the run: Created and Started. Runs from before the Event
+// watch do not count, because the client's limit recovers with time.
 func (e *Evidence) eventLimitProven() bool {
 	others, starts := e.receivedEvents()
 	runs := 0
@@ -128,7 +128,7 @@ func (e *Evidence) possibleRuns(index int16) int {
 		runs = max(runs, 1)
 	}
 	var counted milestoneKey
-	count := 0 // attempts with this milestone
+	count := 0 // the number of attempts with the milestone counted.milestone
 	for _, known := range e.constraints[searchConstraints(e.constraints, milestoneKey{container: index}):] {
 		if known.key.container != index {
 			break

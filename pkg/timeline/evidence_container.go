@@ -121,8 +121,8 @@ func isNormalWait(reason string) bool {
 // kubelet does not pull an image with an invalid name.
 const invalidName = "InvalidImageName"
 
-// imageMilestones maps the kubelet's reasons for failures before the first pull to milestones. The registry is not
-// involved in these failures.
+// imageMilestones maps waiting reasons to milestones. The kubelet reports these reasons if it fails before it requests
+// a pull, so the registry is not involved.
 var imageMilestones = map[string]Milestone{
 	invalidName:         MilestoneNameRefused,
 	"ImageInspectError": MilestoneInspectFailed, // the runtime does not report whether it has the image
@@ -139,7 +139,7 @@ var createFailureMilestones = map[string]Milestone{
 }
 
 // applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes the status immediately
-// after the failure. If Events about the failure are missing, the failure gets its time from the status.
+// after the failure. If no Event reports the failure, the timeline uses the arrival time of the status.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, why}

@@ -174,8 +174,8 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, biasLatest, named - eventSlack, named}
 }
 
-// latestOccurrence returns the interval of the latest occurrence of a repeated Event, from the Event's last timestamp.
-// If the Event arrived live, the interval ends at the arrival of the Event or earlier.
+// latestOccurrence returns the interval of an Event's latest occurrence. For a repeated Event, latestOccurrence uses
+// the Event's last timestamp. If the Event arrived live, the interval ends at the arrival of the Event or earlier.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)

@@ -172,8 +172,8 @@ func retryMilestone(obstacle int) milestoneKey {
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
-// unknown. If the Event repeated without a gap, dueBy uses the attempt after the Event's latest occurrence. If the
-// Event repeated with a gap, dueBy uses the attempt after the occurrence o itself.
+// unknown. If the Event repeated without a gap, the result is the time of the attempt after the Event's latest
+// occurrence. If the Event repeated with a gap, the result is the time of the first attempt after o.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -250,8 +250,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue returns the time by which the kubelet should have requested a sandbox if there is no further
-// obstacle. retryDue returns maxInstant if unknown.
+// retryDue returns the time by which the kubelet should have requested a sandbox if there is no further obstacle.
+// retryDue returns maxInstant if this time is unknown.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant
