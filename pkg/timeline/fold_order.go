@@ -105,9 +105,9 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
-// of an init container end with its first success. The steps of a sidecar do not include the end of its last run. For
-// other containers, and for an init container without a success, firstSuccess returns the number of all steps.
+// firstSuccess returns how many of a container's steps come before the kubelet continues with the next container. The
+// steps of an init container end with its first success. The steps of a sidecar do not include the end of its last run.
+// For other containers, and for an init container without a success, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	switch last := len(steps) - 1; {
 	case c.Kind == KindSidecar && steps[last].key.milestone == MilestoneFinished:
@@ -127,9 +127,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// failureConstraints sets an upper limit for the time of the pod's failure: the time of the write that reported the
-// failure. The agent needs the upper limit only if it did not see the failure live. The time of the write is on the
-// control plane's clock, so failureConstraints ignores a time before the end of a run.
+// failureConstraints sets an upper limit for the time of the pod's failure: FailedBy, the latest time at which the
+// writer of the pod's phase changed the status. The agent needs the upper limit only if it did not see the failure
+// live. FailedBy is on the control plane's clock, so failureConstraints ignores FailedBy if a run ended later.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
@@ -147,8 +147,8 @@ func (f *fold) failureConstraints() []constraint {
 }
 
 // startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The agent
-// needs the upper limit only if no status reported that this run of the sidecar had started. The first status of a
-// started sidecar can be about a later run, for which the later containers did not wait.
+// needs the upper limit only if no status reported the start of the run for which the later container waited. The first
+// status that reports a started sidecar can be about a later run of the sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -271,8 +271,8 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The next milestone cuts the end of the earlier milestone's interval. So the earlier milestone is most
-				// likely near the new end of its interval.
+				// The earlier milestone cannot be later than the next milestone, so its interval becomes shorter. The
+				// earlier milestone is then most likely near the new end of its interval.
 				before.latest, changed = b.latest, true
 				if before.bias == biasNone || before.bias == biasSlack || before.bias == biasNextSync {
 					before.bias = biasLatest

@@ -16,10 +16,10 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// The method "path" returns the known boundaries from scheduling to readiness, in order of time. Each boundary of a
-// container has the phases of this container. So if the kubelet works on one container during another container's
-// back-off, the path shows the work. If a container ends while the kubelet works on another container, the end is not a
-// boundary, because the kubelet finishes the work on the other container first.
+// The method "path" returns the known boundaries from scheduling to readiness, in order of time. Each boundary takes
+// its phases from the chain that contains the boundary's milestone. So if the kubelet works on one container during
+// another container's back-off, the path shows the work. If a container ends while the kubelet works on another
+// container, the end is not a boundary, because the kubelet finishes the work on the other container first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -114,7 +114,7 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// beforeMain reports whether a probe of a sidecar's later run succeeded before all main containers had started. The
+// beforeMain reports whether a probe of a sidecar's later run succeeded while a main container had not started yet. The
 // kubelet starts the main containers without waiting for this probe.
 func (f *fold) beforeMain(b *boundary) bool {
 	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
