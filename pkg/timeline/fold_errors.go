@@ -43,7 +43,7 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 }
 
 // reportedLength returns the duration between two milestones if the kubelet reported the duration. The reported
-// duration is more accurate than the difference of timestamps.
+// duration is more accurate than the difference between the timestamps.
 func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container ||
 		f.pulls[from.container].finalAttempt != to.attempt {
@@ -94,7 +94,8 @@ func (f *fold) slowestStart() time.Duration {
 // undatedWork returns the part of a phase that can belong to another party, because the start of the other party's work
 // has no timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
-//   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
+//   - the creation of a container at the end of a wait: the kubelet waits, and the runtime creates the container
+//   - the kubelet's work at the beginning of PhaseContainerCreate, whose cause is the runtime
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
 //     time than the start of the sandbox.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
@@ -126,13 +127,13 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return f.undatedAfterHook(s)
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
-		// The kubelet usually continues sooner. If the kubelet restarted, it can have requested the image before the
-		// restart, and the Events about that request can be lost.
+		// The kubelet usually continues within statusPatience. If the kubelet restarted, it can have requested the
+		// image before the restart, and the Events about that request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
 		// No source reports when the runtime responded to the kubelet. On a busy node, containerd responded 267 ms
-		// after the time that it reports for the running sandbox.
+		// after its timestamp of the running sandbox.
 		return s.Duration()
 	case s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
@@ -176,9 +177,9 @@ func mountsVolumes(s Span, end milestoneKey) bool {
 		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)
 }
 
-// undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd
-// 1.x creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the
-// runtime starts to prepare the file system.
+// undatedSandbox returns how long the runtime possibly worked on a sandbox before the milestone "end". containerd 1.x
+// creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the runtime
+// starts to prepare the file system.
 func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 	if end.milestone == MilestoneSandboxBegun && f.e.imageFirst.has(end.attempt) {
 		return max(runtimeSlack, f.slowest)
@@ -188,8 +189,8 @@ func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
 // have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure. So the wait after a failure that the agent missed is at most the sum
-// of two times: the time before the failure, and the first wait.
+// The kubelet doubles its wait after each failure. So the wait after a missed failure is at most as long as the time
+// before this failure plus the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -208,9 +209,10 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns the part of the wait after an obstacle in which no evidence confirms the obstacle. The
-// wait ends with the kubelet's next attempt. The obstacle might have ended immediately after the Event. After a failed
-// sandbox, the kubelet always waits at least podRetryLeast, so only the rest of the wait is uncertain.
+// obstacleUncertainty examines the kubelet's wait after an obstacle, and returns the part of this wait for which no
+// evidence confirms that the obstacle still existed. The wait ends with the kubelet's next attempt. The obstacle might
+// have ended immediately after the Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so
+// only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -323,7 +325,8 @@ func (f *fold) refusalDue(from *bound) instant {
 }
 
 // lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
-// result "beyond" is the time until this attempt, minus the kubelet's shortest waits between its attempts.
+// result "beyond" is the time from the first refusal to this attempt, minus the kubelet's shortest waits between its
+// attempts.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused

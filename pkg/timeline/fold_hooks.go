@@ -16,8 +16,9 @@ func (f *fold) waitForWork(c *Container) step {
 
 // endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
 // writes the status of a sidecar after the hook. If the sidecar has a startup probe, the kubelet continues with the
-// next container after this probe, and otherwise after this status (computeInitContainerActions in
-// pkg/kubelet/kuberuntime). Main containers have no status until the kubelet has worked on all of them.
+// next container after the success of this probe. If the sidecar has no startup probe, the kubelet continues after the
+// status (computeInitContainerActions in pkg/kubelet/kuberuntime). Main containers have no status until the kubelet has
+// worked on all of them.
 func (f *fold) endsOwnHook(c *Container) bool {
 	switch {
 	case f.isLast(c):
@@ -58,8 +59,8 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// orLookup returns the wait before the kubelet uses a present image of a pod with a Secret. The kubelet checks the
-// access to the image even if the pull policy forbids pulls.
+// orLookup returns the wait before the kubelet uses a present image. If the pod has a pull Secret, the wait can include
+// the lookup of registry credentials. The kubelet checks the access to the image even if the pull policy forbids pulls.
 func (f *fold) orLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return orCredentials(wait)
@@ -67,13 +68,13 @@ func (f *fold) orLookup(wait step, index int16) step {
 	return wait
 }
 
-// undatedAfterHook returns the possible time of the kubelet's work between a post-start hook and the check of the next
-// container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the credentials of
-// the pod's service account. Every pod except a static pod has a service account. Until the kubelet has found the
-// image, it can also look up credentials in order to pull the image again. If the image was absent at first, the Events
-// about its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases, the
-// kubelet asks the runtime about the image and then creates the Event. On a busy node, the runtime's response and the
-// creation of the Event take time.
+// undatedAfterHook returns how long the kubelet possibly worked between the end of a post-start hook and the check of
+// the next container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the
+// credentials of the pod's service account. Every pod except a static pod has a service account. Until the kubelet has
+// found the image, it can also look up credentials in order to pull the image again. If the image was absent at first,
+// the Events about its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases,
+// the kubelet asks the runtime about the image and then creates the Event. On a busy node, the runtime's response and
+// the creation of the Event take time.
 func (f *fold) undatedAfterHook(s Span) time.Duration {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
 	if i < 0 || i == len(f.containers)-1 {
@@ -108,7 +109,7 @@ func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool
 	return ran == nil || ran.estimate() > from.estimate()
 }
 
-// lastStart returns the last start of a container until the instant "until", or nil if no start is known.
+// lastStart returns the last known start of a container up to the instant "until", or nil if no start is known.
 func (f *fold) lastStart(index int16, until instant) (ran *bound) {
 	for attempt := range f.lastAttempt(index, MilestoneRunning) + 1 {
 		if b := f.bounds.find(milestoneKey{index, attempt, MilestoneRunning}); b != nil && b.estimate() <= until {

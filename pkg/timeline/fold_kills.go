@@ -5,7 +5,7 @@ import "slices"
 // This file distinguishes runs that ended by themselves from runs that another party ended. If the kubelet ends the
 // whole pod, for example because of an eviction, the method wasKilled applies instead.
 
-// endOf returns the step to the end of a run, with all phases that the run can belong to.
+// endOf returns the step that ends a run, with all phases that the time of the run can belong to.
 func (f *fold) endOf(c *Container, end step) step {
 	killed, explained := f.killOf(c, end.key.attempt)
 	code, known := f.e.containers[end.key.container].exitCode(int(end.key.attempt))
@@ -16,7 +16,7 @@ func (f *fold) endOf(c *Container, end step) step {
 			end.also = alsoUnattributed
 		}
 	case c.Kind == KindInit && killed:
-		end.also = alsoSandboxLost // the kubelet possibly stopped the run, because it replaced the sandbox
+		end.also = alsoSandboxLost // the kubelet possibly stopped the run when it replaced the sandbox
 	case c.Kind == KindInit:
 	case known && code != 0 && (!killed || explained) && code != codeUnknown:
 		// The run failed, either before the loss of the sandbox or because the kubelet stopped it.
@@ -37,10 +37,10 @@ const codeUnknown = 255
 //   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
 //   - The kernel kills a container that exceeds its memory limit or the limit of its pod. But if the node runs out of
 //     memory, the kernel can also kill a container because of the memory that other pods use. Both kills have the
-//     reason OOMKilled (containerd counts oom_kill of the cgroup, which includes kills for lack of memory on the
-//     node).
+//     reason OOMKilled, because containerd reads the counter oom_kill of the cgroup, and this counter includes kills
+//     for lack of memory on the node.
 //
-// Other kills have no reason in the pod: the node ran out of memory, or somebody killed or stopped the container.
+// Nothing in the pod explains other kills: the node ran out of memory, or somebody killed or stopped the container.
 func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 	for _, x := range f.e.containers[f.index(c.Name)].exits {
 		if x.attempt != int(attempt) {
