@@ -75,7 +75,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // this time can include dropped attempts
+			// This time can include attempts that the evidence does not keep.
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
@@ -87,8 +88,9 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
-// runsMissing reports whether the evidence dropped runs of a container between the milestones "from" and "next". Runs
-// are missing if later containers waited for a success of this container, but no known run succeeded.
+// runsMissing reports whether runs of a container between the milestones "from" and "next" are missing because the
+// evidence keeps only a limited number of attempts. Runs are missing if later containers waited for a success of this
+// container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -133,8 +135,8 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	return s
 }
 
-// possiblePhases returns the phases that a period without evidence of its end can contain. If the period begins with
-// the start of a container, the phases include hooks, probes and readiness gates.
+// possiblePhases returns the phases that a period can contain if no evidence shows when the period ended. If the period
+// begins with the start of a container, the phases include hooks, probes and readiness gates.
 func (f *fold) possiblePhases(from milestoneKey, phases []Phase) []Phase {
 	if from.milestone != MilestoneRunning {
 		return phases

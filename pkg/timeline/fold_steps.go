@@ -27,7 +27,7 @@ func (s step) ofPrevious(phases []Phase) bool {
 type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
-	attempt   uint16 // the container's attempt, for steps with a milestone of the pod
+	attempt   uint16 // the container's attempt; needed for steps that end at a milestone of the pod
 	probes    bool   // the chain covers the time from the last start to readiness
 }
 
@@ -188,7 +188,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without delay.
+// beforeRun returns the phase before a restart of a container. The kubelet makes the first restart without delay.
 // Before later restarts, the kubelet waits for a back-off, even if the exit code is 0 (doBackOff in
 // pkg/kubelet/kuberuntime).
 func beforeRun(attempt uint16) Phase {

@@ -38,8 +38,8 @@ func (f *fold) obstacleSteps(begun step) []step {
 const firstCheck = instant(2 * time.Second)
 
 // phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If the
-// kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check reported the
-// obstacle, the start of the obstacle is unknown.
+// kubelet's first check reported the obstacle, the obstacle existed before the check. If a check after the first check
+// reported the obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -69,8 +69,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait. So the second attempt took long, and its duration can include the steps before the step that
-			// failed.
+			// wait. So the second attempt itself took a long time. This time can include earlier steps of the attempt,
+			// which succeeded.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -87,15 +87,15 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry returns the possible phases of a pod between the kubelet's next attempt and the next
-// obstacle.
+// phasesAfterRetry returns the possible phases of a pod between the retry that follows the obstacle "before" and the
+// obstacle "next".
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox returns the step from the kubelet's next attempt to the sandbox. If the kubelet dropped Events, the
-// obstacle might have lasted longer, or another obstacle might have followed.
+// stepToSandbox returns the step from the retry that follows the last obstacle to the sandbox. If the kubelet dropped
+// Events, the obstacle might have lasted longer, or another obstacle might have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -128,8 +128,8 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// unreportedObstacles returns the obstacles for which the kubelet might have sent no Event, because it reached the
-// limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
+// unreportedObstacles returns the phases of obstacles that the kubelet might have left unreported because it reached
+// the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

@@ -4,7 +4,7 @@ import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // pullSteps returns the steps before the creation of a container. If the image was present, only an Event can report
 // when the kubelet found the image. If the pull policy forbids pulls, the kubelet can refuse the container in an early
-// attempt, and find the image in a later attempt.
+// attempt and find the image in a later attempt.
 func (f *fold) pullSteps(c *Container) []step {
 	steps := f.stepsOfPulls(c)
 	steps[0] = f.withMissedAttempts(f.index(c.Name), steps[0])

@@ -30,7 +30,8 @@ func (f *fold) readySteps() chain {
 		steps = append(steps, started)
 	}
 	if own := (milestoneKey{index, attempt, MilestoneContainerReady}); f.readyAfterEnd(own) {
-		// The pod does not become ready, but until this milestone, the pod also waited for this container.
+		// Another container has ended for good, so the pod does not become ready. But until this milestone, the pod
+		// also waited for this container.
 		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
 			also: also}), attempt, true}
 	}

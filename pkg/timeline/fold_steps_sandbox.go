@@ -112,7 +112,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.undated = !b.origins.has(originStore) // only containerd's store contains the time of the beginning
+		begun.undated = !b.origins.has(originStore) // only containerd's store shows when a sandbox began
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
@@ -135,8 +135,9 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// The method "pickup" returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the
-// agent at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's delay.
+// The method "pickup" returns the step that ends when the kubelet picks up the pod. The API server informs the kubelet
+// and the agent at the same time. If the agent received the pod late, the API server can be the reason for the
+// kubelet's delay.
 func (f *fold) pickup() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMilestone(MilestoneScheduled))

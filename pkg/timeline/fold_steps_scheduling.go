@@ -68,10 +68,10 @@ func (f *fold) appendScheduling(steps []step) []step {
 // mayBeGated reports whether a scheduling gate might have delayed the pod.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the
-// scheduler reported that no node fits, undatedScheduling returns the time before the report. If no report of the
-// scheduler is known, but an unobserved report or a scheduling gate is possible, undatedScheduling returns the duration
-// of the whole phase.
+// undatedScheduling returns how much of the time from creation to binding can belong to a party other than the cause of
+// the phase s. If the scheduler reported that no node fits, undatedScheduling returns the time before the report. If no
+// report of the scheduler is known, but an unobserved report or a scheduling gate is possible, undatedScheduling
+// returns the duration of the whole phase.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))
