@@ -8,8 +8,8 @@ import (
 
 // lostEvents returns the Events that the kubelet must have created, but that the agent did not receive although an
 // Event watch was open. Before the kubelet starts a container, it reports in a Pulled Event that the image was present
-// or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always" or the outcome of
-// the pull proves that a pull took place.
+// or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always", or an outcome such
+// as "downloaded", proves that a pull took place.
 //
 // The kubelet drops an Event if its queue of Events is full. After 25 Events about one pod, the kubelet sends only one
 // further Event about this pod every five minutes, and drops all others (client-go, tools/record).

@@ -57,16 +57,16 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// Since Kubernetes 1.35, if a container of the pod has exited, the kubelet waits until the back-off of this
-			// container is over (pod_workers.go, completeWork).
+			// In Kubernetes 1.35 and later, if a container of the pod has exited, the kubelet waits until the back-off
+			// of this container is over (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
 	return failures
 }
 
-// mayCrashLoop reports whether a container's run ended, so that the kubelet possibly waits before it starts the
-// container again.
+// mayCrashLoop reports whether a run of a container has ended. After such a run, the kubelet might wait before it
+// starts the container again.
 func (p *Pod) mayCrashLoop() bool {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -109,8 +109,8 @@ func (c *containerEvidence) withBackoffs(
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures after the last time at which the kubelet can have lost its back-off state.
-	// exact is true if the kubelet certainly counts the same number of failures. counted is true if the Events' own
-	// counts are valid.
+	// exact is true if the kubelet's own count is certainly equal to count. counted is true if the counts in the Events
+	// are valid for the back-off.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -197,8 +197,8 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 }
 
 // requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
-// kubelet has lost its back-off, and counts its Events from the beginning. So the counts of Events do not show the
-// number of the attempt. requestedAgain returns nil if no Event shows that the kubelet requested the image again.
+// kubelet has lost its back-off and counts its Events from the beginning. So an Event's count does not show the number
+// of the attempt. requestedAgain returns nil if no Event shows that the kubelet requested the image again.
 func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
 	index := from.key.container
 	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed ||
@@ -249,7 +249,8 @@ func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 }
 
 // The method "over" returns the time of the kubelet's next attempt after a failed pull: the next sync after the
-// back-off. The argument "to" is the next known milestone. The estimate of the result is before the instant "until".
+// back-off. The argument "to" is the next known milestone. The estimate of the returned bound is earlier than the
+// instant "until".
 func (b pullBackoff) over(from, to *bound, until instant) *bound {
 	next := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
 	due := &bound{key: next, origins: from.origins}

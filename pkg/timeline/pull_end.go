@@ -65,7 +65,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 //     kubelet's back-off.
 //
 // If the timestamps possibly belong to another pull, the end of the pull has no upper bound. The end is unknown if the
-// image was never absent, or if the kubelet has not used the image.
+// image was always present, or if the kubelet has not used the image.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -82,7 +82,7 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 }
 
 // The method "only" returns the pod's only container with the given image. The method returns nil if several containers
-// have the image, because any of them can have pulled it.
+// have the image, because the pull might have been for any of these containers.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -126,8 +126,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The pull probably ended soon after the image's timestamp. But a busy disk can have slowed the last write,
-			// so only the kubelet's next step limits the end.
+			// The pull probably ended soon after the image's timestamp. But a busy disk might have slowed the last
+			// write, so only the kubelet's next step sets an upper bound on the end.
 			c.bias, c.latest = biasEarliest, maxInstant
 		}
 		constraints = append(constraints, c)
@@ -156,9 +156,8 @@ func (w window) responded(k milestoneKey) constraint {
 }
 
 // responseDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The delay has two possible causes. The runtime writes the image again before its response, and a busy
-// disk can have slowed this write. The kubelet can also have received the response late, because it was stopped or
-// lacked CPU.
+// unusually long. The delay has two possible causes. Before the runtime responds, it writes the image again, and a busy
+// disk might have slowed this write. Or the kubelet received the response late, because it was stopped or lacked CPU.
 func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -127,8 +127,9 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf returns the evidence with the Events about a container's pulls, usually the container's own evidence. If
-// only one container has the image, pullEventsOf can also return the evidence of Events that name only the image.
+// pullEventsOf returns the evidence that contains the Events about a container's pulls. Usually, this is the
+// container's own evidence. If only one container has the image, pullEventsOf can also return the evidence of Events
+// that name only the image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -194,8 +195,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the
-// first request. But if a pull had failed before this Event, then the kubelet restarted, and the Event about the first
-// request is missing.
+// first request. But if a pull failed before this Event, the kubelet has restarted in the meantime, and the Event about
+// the first request is missing.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	for _, w := range own.requested {

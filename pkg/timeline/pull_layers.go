@@ -48,7 +48,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 	}
 	if image.layered.undatedSince(began) {
-		f.pulls[index].layersUndated = true // the latest layer with a timestamp is not necessarily the last layer
+		f.pulls[index].layersUndated = true // a layer without a timestamp might have arrived last
 		return constraints
 	}
 	layers := layersSince(image.layered.Layers, began)
@@ -131,8 +131,8 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether only the arrival of the manifest shows when a pull started. Before the manifest arrived,
-// the pull might have waited in the queue or for a slow registry.
+// startedBy reports whether the arrival of the manifest is the only evidence of when a pull started. Before the
+// manifest arrived, the pull might have waited in the queue or for a slow registry.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
