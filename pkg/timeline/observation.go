@@ -48,7 +48,7 @@ type EventSeen struct {
 	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 	Container string    `json:"container,omitzero"`  // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    `json:"reason,omitzero"`     // Pulling, Pulled, Failed, BackOff, …
-	Message   string    `json:"message,omitzero"`    // the kubelet's message; the middle of messages over 1 KiB is cut
+	Message   string    `json:"message,omitzero"`    // the kubelet's message, without its middle if longer than 1 KiB
 	// NamedAt is the time of the first occurrence with nanosecond precision, from the Event's name. NamedAt is zero if
 	// the name does not contain the time. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time `json:"named_at,omitzero"`
@@ -61,9 +61,9 @@ type EventSeen struct {
 }
 
 // EventsWatched means that the agent has received all of a pod's kubelet Events that the API server stored from Since
-// to OpenedAt. An open watch delivers the Events after OpenedAt. So the absence of an Event is evidence until the next
-// EventsLost. The Events Created and Started are an exception: a source can leave them out, so their absence is no
-// evidence.
+// to OpenedAt. An open watch delivers the Events after OpenedAt. So until the next EventsLost, the absence of an Event
+// is evidence that the kubelet did not create it. The Events Created and Started are an exception: a source can leave
+// them out, so their absence proves nothing.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
@@ -73,15 +73,15 @@ type EventsWatched struct {
 	Since time.Time `json:"since,omitzero"`
 	// Limited is true if the namespace has so many Events that the agent did not read the Events from before Since.
 	Limited bool `json:"limited,omitzero"`
-	// Order is higher in later observations of the types EventsWatched and EventsLost. Order is right even if the
-	// agent's clock was set back between two observations. In recordings of agents up to v1.0, Order is zero, and the
-	// observations have the order of their times.
+	// Order is higher in later observations of the types EventsWatched and EventsLost, even if the agent's clock was
+	// set back between two observations. In recordings of agents up to v1.0, Order is zero, and the observations have
+	// the order of their times.
 	Order int64 `json:"order,omitzero"`
 }
 
-// EventsLost means that no Event watch covers a pod any more, so the agent can miss Events about the pod. A watch
-// covers the pod again after the next EventsWatched. The field Since of the next EventsWatched shows whether the agent
-// received the Events of the time without a watch.
+// EventsLost means that no Event watch covers a pod, so the agent can miss Events about the pod. The next EventsWatched
+// means that a watch covers the pod again. Its field Since shows whether the agent also received the Events from the
+// time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss

@@ -32,7 +32,7 @@ func (p Packed) Timeline() (t Timeline) {
 type packer struct {
 	reads bool
 	text  []byte         // what the packer has written
-	known map[string]int // numbers of the texts that the packer has written, from 1
+	known map[string]int // the number of each text that the packer has written; the first number is 1
 	rest  string         // what the packer has not read yet
 	read  []string       // texts that the packer has read
 	last  time.Time      // the previous time
@@ -87,9 +87,9 @@ func (p *packer) share(f *float64) {
 	}
 }
 
-// packText packs a text that occurs for the first time as 0 and the text. packText packs a repeated text as its number.
-// The packer copies the texts that it reads. Otherwise, a reader that keeps one text would keep the whole packed text
-// in memory.
+// packText packs the first occurrence of a text as 0, followed by the text's length and the text. packText packs each
+// later occurrence as the number of the text. The packer copies the texts that it reads. Otherwise, a reader that keeps
+// one text would keep the whole packed text in memory.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {

@@ -47,17 +47,17 @@ type Pod struct {
 	// node does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because
 	// earlier versions do not count the versions of a pod's spec.
 	Generation int64 `json:"generation,omitzero"`
-	// KubeletGeneration is status.observedGeneration. By default, kubelets set status.observedGeneration since version
-	// 1.34. Kubelet 1.33 sets the field only with the feature gate PodObservedGenerationTracking. KubeletGeneration is
-	// 0 if the kubelet did not set the field.
+	// KubeletGeneration is status.observedGeneration. By default, kubelets of version 1.34 and later set this field.
+	// Kubelet 1.33 sets the field only with the feature gate PodObservedGenerationTracking. KubeletGeneration is 0 if
+	// the kubelet did not set the field.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
 	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
 	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes the condition
 	// PodScheduled only to report that it found no node. UnschedulableAt is zero if no scheduler changed the condition,
 	// or if FieldsManaged is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
-	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
-	// FieldsManaged is true.
+	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, a zero UnschedulableAt proves
+	// nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
 	// FailedBy is the latest time at which the writer of status.phase changed the status of a failed pod
 	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
@@ -72,7 +72,8 @@ type Pod struct {
 	// kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
 	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class binds late
-	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is bound.
+	// (WaitForFirstConsumer), the claim gets its volume after the scheduler has chosen a node and before the pod is
+	// bound.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
 	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
 	// claims, CSI volumes, and volumes on file servers.
