@@ -4,8 +4,9 @@ package timeline
 type Milestone uint8
 
 // The milestones of the whole pod come first, followed by the milestones of one container. The attempt number of a pull
-// milestone counts pulls. The attempt number of any other container milestone counts runs of the container. The attempt
-// number of MilestoneHeldUp counts obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
+// milestone, of MilestoneNameRefused and of MilestoneInspectFailed counts pulls. The attempt number of any other
+// container milestone counts runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue
+// counts obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node

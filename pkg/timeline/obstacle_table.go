@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacle is a problem that prevented a pod's sandbox, according to a kubelet Event.
+// obstacle is a problem that prevented the creation of a pod's sandbox, according to a kubelet Event.
 type obstacle uint8
 
 // These constants are in the order of obstacleTable.
@@ -162,7 +162,7 @@ var sandboxTexts = []struct {
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
-	// The runtime still works on an earlier attempt, but the kubelet no longer waits for this attempt.
+	// The runtime is still working on an earlier attempt, but the kubelet no longer waits for this attempt.
 	{"failed to reserve sandbox name", obstacleSandboxTimeout},
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
@@ -240,9 +240,9 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 	return 0, false
 }
 
-// sandboxObstacleOf returns the obstacle that prevented a sandbox. An error of the runtime is a gRPC status, which the
-// kubelet writes into the Event without a change (SyncPod in pkg/kubelet/kuberuntime). An unknown error without a gRPC
-// status does not show which party failed.
+// sandboxObstacleOf returns the obstacle that prevented the creation of a sandbox. An error of the runtime is a gRPC
+// status, which the kubelet writes into the Event unchanged (SyncPod in pkg/kubelet/kuberuntime). An unknown error
+// without a gRPC status does not show which party failed.
 func sandboxObstacleOf(message string) obstacle {
 	text := strings.ToLower(imagepull.WithoutQuotes(message))
 	text = strings.TrimPrefix(text, "failed to create pod sandbox: ")
