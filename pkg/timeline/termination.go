@@ -45,7 +45,7 @@ type Termination struct {
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
-	// Listed is true if a list showed the deletion to the agent, possibly long after the deletion.
+	// Listed is true if the agent learned about the deletion from a list, possibly long after the deletion.
 	Listed bool
 }
 
@@ -81,7 +81,8 @@ type Stop struct {
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
 	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.
-	// Timed is false if the kubelet's first stop request does not explain the end: see stoppedLate.
+	// Timed is false if the container's end needs another explanation than the kubelet's first stop request: see
+	// stoppedLate.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

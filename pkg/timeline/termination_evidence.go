@@ -27,7 +27,7 @@ type TerminationEvidence struct {
 	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the deletion request.
 	// Zero means never.
 	observedAt   instant
-	observedLive bool // the pod object of observedAt arrived live
+	observedLive bool // a watch, and not a list, delivered the pod object that set observedAt
 	// releasedAt is the arrival of the first pod object with grace 0. Grace 0 means that the kubelet released the
 	// object. Zero means never.
 	releasedAt    instant
@@ -163,8 +163,8 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// acceptsRun reports whether the evidence accepts facts about a run. For a run that is later than the known run,
-// acceptsRun clears the facts about the known run before it returns.
+// acceptsRun reports whether the evidence accepts facts about a run. If the run is later than the known run, acceptsRun
+// first clears the facts about the known run.
 func (s *stopEvidence) acceptsRun(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:

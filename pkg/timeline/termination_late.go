@@ -9,8 +9,8 @@ import "time"
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the time by which the kubelet kills a container after a single stop request at the time "begun". If a
-// client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars, and containers
-// with a pre-stop hook, get leastGrace in addition to their grace period.
+// client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars and all
+// containers with a pre-stop hook get leastGrace in addition to their grace period.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
 	by := begun + instant(max(f.longest, leastGrace))
 	if f.shortened {
@@ -27,10 +27,10 @@ func (f *terminationFold) extraGrace(name string) time.Duration {
 	return leastGrace
 }
 
-// stoppedLate reports whether the kubelet's first request to stop a container does not explain when the container
-// ended. If the stop request succeeds, the runtime kills the container at the end of the grace period. If the kubelet
-// or the runtime restarts, the stop request is canceled, and the runtime sends no SIGKILL (containerd:
-// container_stop.go, stopContainer). After the restart, the kubelet sends another request with the full grace period.
+// stoppedLate reports whether a container's end needs another explanation than the kubelet's first stop request. If the
+// stop request succeeds, the runtime kills the container at the end of the grace period. If the kubelet or the runtime
+// restarts, the stop request is canceled, and the runtime sends no SIGKILL (containerd: container_stop.go,
+// stopContainer). After the restart, the kubelet sends another request with the full grace period.
 func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 	if again := s.killingLast; s.killingAt != 0 && again-s.killingAt > restartTakes && again <= end.latest {
 		return true

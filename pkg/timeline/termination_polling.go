@@ -12,9 +12,9 @@ const (
 	askStopping = time.Second
 	// askWaiting is the interval between requests during a long grace period.
 	askWaiting = 5 * time.Second
-	// stopsSoon is the time after the deletion request in which most containers stop.
+	// stopsSoon is the time within which most containers stop after a deletion request.
 	stopsSoon = 10 * time.Second
-	// stopsLate is the time after the end of the grace period in which a change is still likely.
+	// stopsLate is how long the runtime's facts are still likely to change after the end of the grace period.
 	stopsLate = 30 * time.Second
 	// askStuck is the interval between requests for a pod whose grace period ended more than askStuckAfter ago.
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute

@@ -9,8 +9,8 @@ import (
 // terminationStep is one step of a termination: its phase, and the milestone at its end.
 type terminationStep struct {
 	phase Phase
-	// The field "also" contains further phases that the step can contain. The evidence cannot separate the further
-	// phases from the phase of the step.
+	// The field "also" lists other phases that the step can contain, because the evidence cannot separate these phases
+	// from the step's own phase.
 	also      []Phase
 	container string
 	end       bound
@@ -18,9 +18,9 @@ type terminationStep struct {
 	milestone string
 }
 
-// The method "steps" returns the steps of the pod after the request, in order. The kubelet stops all main containers at
-// the same time, and the pod waits for the last main container. The kubelet stops sidecars after the containers that
-// they serve.
+// The method "steps" returns the steps of the pod's termination, in order. The kubelet stops all main containers at the
+// same time, and the pod waits for the last main container. The kubelet stops sidecars after the containers that they
+// serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -72,8 +72,8 @@ func (f *terminationFold) steps() []terminationStep {
 // stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only if
 // the container has the pod's grace period and no client shortened this period. If a client changes the grace period,
 // the grace period starts again. If there were too many containers to follow, another container might have stopped
-// last. A late stop has one of two causes: a downtime of the kubelet or of the runtime, or a slow kill. The time before
-// a late kill includes one full grace period.
+// last. A late stop has one of two causes: a downtime of the kubelet or of the runtime, or a slow kill. Even a
+// container that is killed late has one full grace period before the kill.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{

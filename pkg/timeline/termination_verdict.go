@@ -98,8 +98,8 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 }
 
 // killUnexplained reports whether the late kill of a container has no known reason: the kubelet's first stop request
-// does not explain the kill, and no phase shows the grace period. Before an unexplained kill, the container possibly
-// got no stop signal.
+// does not explain the kill, and no phase shows the grace period. Before an unexplained kill, the container might not
+// have received a stop signal.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {
@@ -125,8 +125,9 @@ func (t Termination) ran(s *Stop) string {
 	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
 }
 
-// The method "ignored" returns, as text, how long a killed container ignored its stop signal. A sidecar gets the signal
-// when the containers that it serves have stopped, but at least leastGrace before its kill.
+// The method "ignored" returns, as text, how long a killed container ignored its stop signal. A sidecar gets the stop
+// signal only after the containers that it serves have stopped. The kubelet waits at least leastGrace between this
+// signal and the kill.
 func (t Termination) ignored(s *Stop) string {
 	if s.Kind != KindSidecar {
 		return t.ran(s)
