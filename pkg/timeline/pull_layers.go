@@ -196,8 +196,9 @@ func (p Pull) ownBytes() bool {
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
 // Unpacking returns when the runtime began to unpack the pull's layers, when the unpacking ended, and how long the
-// runtime unpacked. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other
-// layers can still arrive during the unpacking. The results are zero if the runtime does not report layers.
+// runtime was busy with the unpacking. The runtime unpacks a layer as soon as the layer has arrived and the layer below
+// is unpacked. Other layers can still arrive during the unpacking. The results are zero if the runtime does not report
+// layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {

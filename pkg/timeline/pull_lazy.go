@@ -25,7 +25,7 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// The method "loads" reports whether a container starts or runs during the phase, and can therefore read its image.
+// The method "loads" reports whether a container starts or runs during the phase and can therefore read its image.
 func (p Phase) loads() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:

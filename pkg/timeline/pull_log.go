@@ -46,7 +46,7 @@ type loggedPull struct {
 	startUnknown    bool
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
-	dequeued        bool      // the pull waited long, and began when another pull ended
+	dequeued        bool      // the pull waited long and began when another pull ended
 	layers          []uint64  // the layerHash of each layer that the pull downloaded; nil if unknown
 }
 
@@ -203,8 +203,8 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
 // The time of the request can be later than the end of the pull, because both times are inexact. A request later than
-// "latest" belongs to the next attempt, because the back-off lasts several seconds before the kubelet requests the
-// image again.
+// "latest" belongs to the next attempt, because the kubelet waits for several seconds before it requests the image
+// again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {

@@ -61,7 +61,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 }
 
 // The method "share" compares the pull p with o, another pull of the same image. The method marks each layer of p that
-// arrived before the end of o. The bytes of the marked layers count for the pull o.
+// arrived before the end of o, because the bytes of such a layer count for o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -84,8 +84,8 @@ func (p *Pull) sharesAll() bool {
 	return true
 }
 
-// sharesEarlier reports whether content of the pull p can have arrived before p began. Another pull that was already
-// running can have downloaded some of the same layers. sharesEarlier ignores a pull that began only just before p.
+// sharesEarlier reports whether content of the pull p might have arrived before p began. Another pull that was already
+// running might have downloaded some of the same layers. sharesEarlier ignores a pull that began only just before p.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
@@ -110,7 +110,7 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare reports whether the pull o can have downloaded layers of the pull p. A successful pull downloaded all its
+// mayShare reports whether the pull o might have downloaded layers of the pull p. A successful pull downloaded all its
 // layers before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {

@@ -21,7 +21,7 @@ const (
 	// staleRequest is the maximum age of a request that counts as a running pull. If an older request still has no
 	// known end, the Event about the end was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is the time for which a pull is evidence of the kubelet's pull settings. An administrator can have
+	// evidenceAge is how long a pull counts as evidence of the kubelet's pull settings. An administrator might have
 	// changed the settings since an older pull.
 	evidenceAge = time.Hour
 )
@@ -60,15 +60,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dequeuedAfter reports whether the pull o waited long, and began when the pull "before" ended.
+// dequeuedAfter reports whether the pull o waited long and began when the pull "before" ended.
 func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
 	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// The method "overlap" returns the time that a pull ran within a time span. If the pull did not run within the span,
-// the method returns a negative duration.
+// The method "overlap" returns how long a pull ran within a time span. If the pull did not run within the span, the
+// method returns a negative duration.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -87,7 +87,7 @@ type pullMode struct {
 }
 
 // The method "mode" returns the pull settings of the node. The argument p is the pull that the caller examines. The log
-// does not need to contain this pull.
+// does not need to contain p.
 //
 // If a pull waited, began when another pull ended, and ran alone, the node runs one pull at a time. On a node with
 // parallel pulls, other pulls still run when a waiting pull begins. The method uses the latest evidence, because the

@@ -13,7 +13,7 @@ type pullRequest struct {
 	over  bool
 }
 
-// The type "running" is another pod's pull, with the known limits of its run.
+// The type "running" describes when another pod's pull ran.
 type running struct {
 	from, until  time.Time // "from" is the request's time if startUnknown is true; "until" is zero during the pull
 	startUnknown bool      // only the time of the request is known
@@ -35,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// The method "others" returns other pods' pulls that can have run before an instant, including completed pulls.
+// The method "others" returns other pods' pulls that might have begun before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -93,8 +93,8 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 }
 
 // explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls that were ahead
-// in the queue. If the node pulls one image after the other, explainQueue also names the pull that caused most of the
-// wait.
+// in the queue. If the node pulls one image after the other, explainQueue also names the pull that caused the longest
+// delay.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {

@@ -17,7 +17,7 @@ const maxSandboxes = 1024
 type imageResponseOf struct {
 	askedAt     time.Time
 	present     bool
-	first, last time.Time // the ends of the image's first and latest pull; zero if the runtime does not report them
+	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
 }
 
 // ObserveRuntime records the runtime's responses about images and drops the pulls that these responses refute. Anyone
@@ -71,7 +71,8 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			// First, the log drops pods without a sandbox, because the runtime can report these pods again later.
+			// The log drops pods without a sandbox before other pods, because the runtime can report these pods again
+			// later.
 			return time.Time{}
 		}
 		return s.askedAt
@@ -103,8 +104,8 @@ func (s *Sandbox) since() time.Time {
 
 // sandboxKnown reports whether a response of the runtime shows that a pod's sandbox existed at an instant. The kubelet
 // pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's response
-// proves that a pull for the pod was possible. An Event alone is no such proof. Without a runtime as a source,
-// sandboxKnown always returns true.
+// proves that a pull for the pod was possible. An Event alone does not prove a pull, because tenants can create Events.
+// Without a runtime as a source, sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -115,8 +116,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
 // the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
-// queue. While an unconfirmed request exists, PullLog names no pull as the reason for another pod's wait, because the
-// named pull could be wrong.
+// queue. If a pull ends while an earlier request of another pod is still unconfirmed, PullLog does not record which
+// other pull caused the wait of the ended pull, because the record could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
@@ -190,8 +191,8 @@ func (l *PullLog) compareAll() {
 	l.pulls = all
 }
 
-// makeRoom drops a pull if the log is full. makeRoom drops the oldest pull of the namespace with the most pulls.
-// So no namespace can displace the pulls of all other namespaces.
+// makeRoom drops a pull if the log is full. makeRoom drops the oldest pull of the namespace with the most pulls. So a
+// single namespace cannot push all other namespaces out of the log.
 func makeRoom(pulls []loggedPull) []loggedPull {
 	if len(pulls) < maxPullLog {
 		return pulls

@@ -24,8 +24,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			// Another pod has probably pulled the image again. But the kubelet can also have pulled the image to check
-			// this pod's credentials.
+			// Another pod has probably pulled the image again. But the kubelet might also have pulled the image to
+			// check this pod's credentials.
 			return imagepull.OutcomeUnknown
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
@@ -137,7 +137,7 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 }
 
 // storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.
-// storedByOtherPull returns false if a failed attempt of this container can have stored the image.
+// storedByOtherPull returns false if a failed attempt of this container might have stored the image.
 func (f *fold) storedByOtherPull(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {

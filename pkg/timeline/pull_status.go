@@ -50,7 +50,7 @@ func (p *Pod) failedEarlier(c Container) bool {
 }
 
 // statusFailures returns the failed pulls that the statuses report, except the first failed pull. The kubelet's client
-// can have dropped the Events about failed pulls, because the client limits the Events about each pod.
+// might have dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
 // When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
 // attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
@@ -83,7 +83,7 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image. After a failure, the
 // kubelet requests the image again only after its back-off. So if a request and a failure have nearly the same time,
-// the request came first. But if both times are from the names of Events, the method compares the exact times, because
+// the request came first. But if both times come from the names of Events, the method compares the exact times, because
 // a restarted kubelet has no back-off.
 func (f failureEvent) follows(request constraint) bool {
 	switch {
@@ -95,8 +95,8 @@ func (f failureEvent) follows(request constraint) bool {
 	return request.latest < f.earliest+instant(imagepull.Backoff(1))
 }
 
-// mayHaveFailedUnnoticed reports whether the pull that seems to be in progress can have failed. The kubelet's client
-// can have dropped the Event about the failure, and the kubelet has not reported the failure in the status yet.
+// mayHaveFailedUnnoticed reports whether the pull that seems to be in progress might have failed. The kubelet's client
+// might have dropped the Event about this failure, and the status might still report an earlier failure.
 func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 	switch next {
 	case MilestonePullStarted, MilestonePullResolved, MilestonePullDownloaded, MilestonePullFinished:
@@ -108,8 +108,8 @@ func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 	})
 }
 
-// mayPullUnnoticed reports whether the kubelet can have begun its first pull although the agent received no Event about
-// the pull. For example, an agent that has just started first lists the pods, and later receives the Events.
+// mayPullUnnoticed reports whether the kubelet might have begun its first pull although the agent received no Event
+// about the pull. For example, an agent that has just started first lists the pods, and later receives the Events.
 func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 	return next.milestone == MilestonePullRequested && next.attempt == 0 && f.e.mayHaveMissedEvents(f.asOf) &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {

@@ -41,10 +41,10 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return text
 }
 
-// queueDelay describes the longest delay of each waiting pull in some spans.
+// queueDelay combines the Pull.BlockedBy of all waiting pulls in some spans.
 type queueDelay struct {
 	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
-	waited   time.Duration // sum of the longest delays
+	waited   time.Duration // sum of Pull.BlockedBy.Waited
 	same     bool          // each waiting pull needed the same image as the pull that delayed it
 	registry string        // the registry of the image as text, if "same" is true
 }
@@ -57,7 +57,7 @@ func (q queueDelay) source() string {
 	return " from " + q.registry
 }
 
-// blockerOf returns the sum of the longest delays of the waiting pulls in the given spans.
+// blockerOf combines the Pull.BlockedBy of all waiting pulls in the given spans.
 func (t Timeline) blockerOf(spans []Span) queueDelay {
 	by := queueDelay{same: true}
 	for _, s := range spans {
@@ -113,7 +113,7 @@ func (t Timeline) imagesOf(spans []Span) int {
 }
 
 // rateOf returns the download rate of the images in the given spans as text. The text is empty if the rate is unknown
-// or meaningless. The kubelet pulls a pod's images one after the other, so rateOf adds the times of the pulls.
+// or meaningless. The kubelet pulls a pod's images one after the other, so rateOf adds up the durations of the pulls.
 func (t Timeline) rateOf(spans []Span) string {
 	const least = 100 * time.Millisecond
 	var bytes int64
@@ -180,7 +180,7 @@ func (t Timeline) lazilyOf(spans []Span) string {
 }
 
 // Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 unless all
-// bytes certainly arrived between StartedAt and DownloadedAt, and belong to this pull alone.
+// bytes certainly arrived between StartedAt and DownloadedAt and belong to this pull alone.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0
