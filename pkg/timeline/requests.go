@@ -7,14 +7,13 @@ import (
 
 // These constants limit the waits for evidence that should arrive soon.
 const (
-	// runtimeGrace and eventGrace limit the wait for late evidence after the end of the start-up. runtimeGrace
-	// limits the wait for a response of the runtime. eventGrace limits the wait for Events. The kubelet sends Events
-	// in parallel with its status, and retries after 10 s if the API server was unavailable (client-go,
-	// tools/record).
+	// runtimeGrace and eventGrace limit the wait for late evidence after the end of the start-up. runtimeGrace limits
+	// the wait for a response of the runtime. eventGrace limits the wait for Events. The kubelet sends Events in
+	// parallel with its status and retries after 10 s if the API server was unavailable (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace is the time in which the agent repeats its query if the runtime's stores did not report all layers of
-	// a new image.
+	// layersGrace limits how long the agent repeats its query if the runtime's stores did not report all layers of a
+	// new image.
 	layersGrace = 15 * time.Second
 	// reaskAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
 	// object reports.
@@ -94,9 +93,9 @@ func (i *imageEvidence) mayHaveNewLayers() bool {
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later response can
-// contain the missing layers. After a pull, the disk is busy for some time. The agent asks again only within
-// layersGrace.
+// layersIncomplete reports whether the agent should ask again, because the runtime did not report all layers of an
+// image in time. After a pull, the disk is busy for some time, so a later response can contain the missing layers. The
+// agent asks again only within layersGrace after the pull.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
@@ -161,7 +160,7 @@ func (e *Evidence) runtimeBehind() bool {
 	return false
 }
 
-// askedSince returns the time from which the agent asks the runtime about the pod.
+// askedSince returns the time when the agent began to ask the runtime about the pod.
 func (e *Evidence) askedSince() time.Time {
 	if e.scope.ResumedAt.After(e.firstSeen.at) {
 		return e.scope.ResumedAt
@@ -233,7 +232,7 @@ func (e *Evidence) mayBePulled(c Container) bool {
 
 // RuntimeRequest is a request to the runtime for facts about one pod.
 type RuntimeRequest struct {
-	UID        string // the pod object's UID, which the response repeats
+	UID        string // the pod object's UID, which the response also contains
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested
@@ -243,7 +242,7 @@ type RuntimeRequest struct {
 
 // EventWatch identifies the pod whose kubelet Events the agent requests.
 type EventWatch struct {
-	UID         string // the pod object's UID, which the observations repeat
+	UID         string // the pod object's UID, which the observations also contain
 	InvolvedUID string // value of the field involvedObject.uid; for static pods, the UID that the kubelet uses
 	Namespace   string
 	Name        string

@@ -11,7 +11,7 @@ type Sandbox struct {
 	// BegunAt is the time when the kubelet asked the runtime for the sandbox (containerd ≥ 2.0: created_at in the
 	// sandbox store; containerd 1.x: created_at in the container store, see ImageFirst).
 	BegunAt time.Time `json:"begun_at,omitzero"`
-	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at; containerd 1.x:
+	// NetworkReadyAt is the time when the network setup was complete (containerd ≥ 2.0: CRI created_at; containerd 1.x:
 	// updated_at in the container store). containerd 2.x sets created_at when it creates the sandbox container, after
 	// the CNI plugins returned. containerd 1.x sets updated_at immediately after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
@@ -24,15 +24,15 @@ type Sandbox struct {
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store). The last
-	// change of updated_at happens after the start of the sandbox container. RunningAt is meaningful only if Ready is
-	// true.
+	// RunningAt is the time when the start of the sandbox was complete (containerd ≥ 2.0: updated_at in the sandbox
+	// store). The last change of updated_at happens after the start of the sandbox container. RunningAt is meaningful
+	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
 	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). If ImageFirst is
-	// true, ImageStoredAt is the end of the image's first pull since the image was last absent, or zero if unknown.
+	// true, ImageStoredAt is the end of the pull that brought the sandbox image to the node, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
 	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The

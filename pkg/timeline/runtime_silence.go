@@ -9,15 +9,15 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. The overlap also includes time within catchUp after the silence.
+	// count as a possible cause of delay. Time within catchUp after a silence also counts as silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog records the times in which the runtime did not respond, and finds the phases that the runtime might have
-// delayed. SilenceLog is not safe for concurrent use. The zero value is an empty log.
+// SilenceLog records when the runtime did not respond and finds the phases that the runtime might have delayed.
+// SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 
 // Observe adds a silence and ignores other observations.
@@ -48,8 +48,8 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 
 // Complete splits the timeline's phases: the parts in which the runtime was silent become unattributed phases. During a
 // silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the runtime. No
-// evidence shows how long another party worked, and how long it only waited for the silent runtime. Complete copies the
-// phases first, because other goroutines can read the original phases.
+// evidence shows how long the plugin, the registry or the kubelet worked before it began to wait for the runtime.
+// Complete copies the phases first, because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {
@@ -63,7 +63,8 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// The method "affects" reports whether the silence overlaps a phase in which another party works and needs the runtime.
+// The method "affects" reports whether the silence overlaps a phase in which the kubelet or another party needs the
+// runtime.
 func (o RuntimeSilent) affects(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""

@@ -46,9 +46,9 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 	})
 }
 
-// graceOver reports whether the start-up ended longer ago than the duration "grace". graceOver also returns true if the
-// end lies more than "grace" in the future. So if somebody set the clock back, the agent does not wait for hours until
-// the clock catches up.
+// graceOver reports whether more than "grace" has passed since the agent learned that the start-up ended, or since
+// Scope.ResumedAt, whichever is later. graceOver also returns true if this time is more than "grace" in the future. So
+// after somebody sets the clock back, the agent does not wait for hours until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -102,8 +102,8 @@ func (p *Pod) reachedNodeAt() time.Time {
 
 // isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
 // returns true if a container ran before the kubelet last read the manifest, or if the pod was ready before
-// Scope.Since. An old static pod can look new, because the kubelet replaces a deleted mirror object, and reads the
-// manifest again after the kubelet itself restarted.
+// Scope.Since. An old static pod can look new for two reasons: the kubelet replaces a deleted mirror object, and a
+// restarted kubelet reads the manifest again.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

@@ -26,7 +26,7 @@ const (
 // Evidence.Timeline returns it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
-	StaticUID                  string    // the kubelet's UID of a static pod; empty for other pods
+	StaticUID                  string    // the UID that the kubelet gave a static pod; empty for other pods
 	ReadAt                     time.Time // when the kubelet read a static pod's manifest; zero for other pods
 	Owner                      Owner
 	Traits                     Traits
@@ -42,12 +42,12 @@ type Timeline struct {
 	CreatedAt time.Time
 	// SettledAt is the end of the start-up. SettledAt is zero in StateStarting.
 	SettledAt time.Time
-	// Total is SettledAt minus CreatedAt, or the current age in StateStarting. Total equals the sum of the phases'
-	// durations exactly. TotalError is the error bound of Total: the maximum of |Total − truth|.
+	// Total is SettledAt minus CreatedAt. In StateStarting, Total is the time since CreatedAt. Total equals the sum of
+	// the phases' durations exactly. TotalError is the error bound of Total: the maximum of |Total − truth|.
 	Total, TotalError time.Duration
 	Reached           // the milestones that the pod reached, with their times
 
-	Phases []Span // the phases from CreatedAt, without gaps and overlaps
+	Phases []Span // the phases from CreatedAt, without gaps or overlaps
 	Pulls  []Pull
 	Probes []Probe // the startup probes and readiness probes of the containers
 	// EphemeralPulls are the pulls for ephemeral containers. The pulls for ephemeral containers are not part of the
@@ -63,11 +63,12 @@ type Timeline struct {
 	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
 	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string
-	// Incomplete is true if Missing is not empty, or if a lost Event makes the time of a pull unattributed. After 25
-	// Events about a pod, the kubelet's client drops Events by design; these Events do not make a timeline incomplete.
+	// Incomplete is true if Missing is not empty, or if lost Events leave the duration of a pull unattributed. After 25
+	// Events about a pod, the kubelet's client drops Events by design; the dropped Events do not make a timeline
+	// incomplete.
 	Incomplete bool
-	// EventMessage holds the kubelet's Events of the start-up that an Event watch delivered: the earliest 32 Events, in
-	// order.
+	// EventMessage lists the kubelet's Events from Event watches up to the end of the start-up: at most the earliest
+	// 32, in order of time.
 	EventMessage []EventMessage
 
 	Revision    string // see Pod.Revision
@@ -86,9 +87,9 @@ type Timeline struct {
 
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
 // is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number is always 0, because the
-// agent measures only the first start-up of a pod. For a static pod, the ID is the kubelet's UID, a slash and the time
-// at which the kubelet read the manifest, in nanoseconds. The ID of a static pod does not contain the UID of the pod's
-// object, because a new object for the same static pod has another UID.
+// agent measures only the first start-up of a pod. For a static pod, the ID is StaticUID, a slash and ReadAt as Unix
+// time in nanoseconds. The ID of a static pod does not contain the UID of the pod's object, because a new object for
+// the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
@@ -124,7 +125,7 @@ type Span struct {
 	Phase     Phase
 	Cause     Cause
 	Container string // the container of the phase; empty for phases of the whole pod
-	Attempt   int    // from 0, for phases of a step that can be repeated
+	Attempt   int    // the attempt of a step that can be repeated; counted from 0
 	StartAt   time.Time
 	EndAt     time.Time
 	// Error is the error bound of the duration: the maximum of |EndAt − StartAt − truth|.
@@ -154,12 +155,12 @@ type Pull struct {
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // the reason for the failure, for imagepull.OutcomeFailed
+	Failure   imagepull.Failure // the reason for the failure, if Outcome is imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
 	RequestedAt  time.Time // when the kubelet requested the pull; then the pull waits in the node's pull queue
 	StartedAt    time.Time // when the kubelet asked the runtime to pull
-	DownloadedAt time.Time // when the last byte had arrived; zero if unknown
+	DownloadedAt time.Time // when the last byte arrived; zero if unknown
 	FinishedAt   time.Time // when the runtime responded
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed

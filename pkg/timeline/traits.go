@@ -3,8 +3,7 @@ package timeline
 // Traits holds facts of a pod object that do not affect its start-up. Programs that read records can group start-ups by
 // these facts. A field is empty if the object does not contain the fact.
 type Traits struct {
-	// Controller is the direct owner of the object. For example, Controller is the ReplicaSet if Pod.Owner is the
-	// Deployment.
+	// Controller is the pod's direct owner. For example, Controller is the ReplicaSet if Pod.Owner is the Deployment.
 	Controller    Owner     `json:"controller,omitzero"`
 	QOSClass      string    `json:"qos_class,omitzero"` // Guaranteed, Burstable or BestEffort
 	PriorityClass string    `json:"priority_class,omitzero"`

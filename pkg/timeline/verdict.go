@@ -17,7 +17,7 @@ const leastNamed = 50 * time.Millisecond
 // severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part is the sum of all phases in which one party did the same work during a start-up.
+// part combines all phases of a start-up in which one party did one kind of work.
 type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
@@ -142,8 +142,8 @@ func anyOf(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// unattributedText describes a part without a known cause. The argument contains the texts of the phases that can
-// have happened in this part.
+// unattributedText describes a part without a known cause. The argument "may" contains the texts of the phases that the
+// part might include.
 func unattributedText(may []string) string {
 	switch last := len(may) - 1; last {
 	case -1:
@@ -194,9 +194,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// namesHook reports whether the container of a span is certainly the container with the post-start hook. If the span
-// can also contain work on a container, the span has the name of this container, but the hook can belong to another
-// container.
+// namesHook reports whether the container of a span is certainly the container with the post-start hook. A span that
+// can also contain other work names the container of this work, which might not be the container with the hook.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })

@@ -7,15 +7,16 @@ import "time"
 const relistEvery = time.Second
 
 // The kubelet works on one container at a time: it checks or pulls the image, creates the container and starts it, and
-// only then continues with the next container (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have
-// checked a container's image before the steps of the earlier containers.
+// only then continues with the next container (startContainer in pkg/kubelet/kuberuntime). So the kubelet checks a
+// container's image only after it is done with the earlier containers.
 
 // workStart returns the earliest possible start of the kubelet's work on a container. workStart considers only the
 // attempt that created the container. The kubelet starts this work after the start of the sandbox, after the end of
-// each earlier init container, and after the start of each container that ran before this container's creation. If
-// another container started after this container's creation, the kubelet had skipped the other container, for example
-// because the other container was in back-off. If an earlier creation of the container failed, an earlier attempt might
-// have pulled the image. So after a failed creation, workStart uses only conditions that are true for every attempt.
+// each earlier init container, and after the start of each container that ran before this container's creation. If a
+// container that comes earlier in the spec started only after this container's creation, the kubelet had skipped that
+// container, for example because of its back-off. If an earlier creation of the container failed, an earlier attempt
+// might have pulled the image. So after a failed creation, workStart uses only conditions that are true for every
+// attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -66,9 +67,9 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// does not start this work immediately after the previous init container ended, because the kubelet detects the end
-// only when it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start
-// hook, and during back-off. After the last wait, the kubelet creates the container immediately.
+// does not start this work immediately after the previous init container ends, because the kubelet detects the end only
+// when it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start hook,
+// and during back-off. After the last wait, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
