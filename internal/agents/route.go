@@ -40,7 +40,7 @@ const (
 )
 
 // experience records the results of earlier requests over the proxy and over port-forwards. All routes of a Cluster
-// share one experience.
+// share these results.
 type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first

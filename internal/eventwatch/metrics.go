@@ -69,13 +69,14 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for one pod's Events that lasted more than 5 seconds and ended unserved. A request is " +
-				"served when an Event of the pod arrives, or when an Event watch has read all existing Events. After " +
-				"an unserved request, the timeline of the pod can lack evidence about image pulls.",
+			Help: "Requests of the agent for the Events of one pod, if the request ended after more than 5 seconds " +
+				"without being served. A request is served when an Event of the pod arrives, or when an Event watch " +
+				"has read all existing Events. After an unserved request, the timeline of the pod can lack evidence " +
+				"about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Replacements of an Event watch on a namespace with Event watches on single pods. The agent " +
+			Help: "Event watches on a namespace that the agent replaced by one Event watch for each pod. The agent " +
 				"replaces a watch if the agent needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{

@@ -58,7 +58,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		running: desc("podlapse_addon_pods_running", "Pods of each add-on on this node that are in the pod "+
 			"phase Running.", addon...),
 		ready: desc("podlapse_addon_pods_ready",
-			"Pods of each add-on on this node that are in the pod phase Running and ready.", addon...),
+			"Pods of each add-on on this node that are ready and in the pod phase Running.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready whose "+
 			"containers did not restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of each add-on, by the exit code of "+

@@ -66,8 +66,8 @@ func (f *fold) sinceRegistration(s state) bool {
 		return false
 	}
 	if f.createdAfterBoot() {
-		// If the clocks differ, the interval of the registration is long. So the condition must have changed close to
-		// the beginning of the registration's interval.
+		// If the control plane's clock differs from the node's clock, the interval that contains the registration can
+		// be long. So the condition must have changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison

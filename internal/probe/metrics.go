@@ -29,7 +29,7 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		}, []string{"probe", "kind"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_probe_attempts_total",
-			Help: "Attempts of a probe, by result.",
+			Help: "Probe attempts, by result.",
 		}, []string{"probe", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",

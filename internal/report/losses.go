@@ -13,7 +13,7 @@ import (
 const leastSeconds = 1e-6
 
 // losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
-// equal. A workload that needs less than the expected time for a cause does not reduce the lost time.
+// equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss // all workloads that the report compares

@@ -60,7 +60,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// The pod "home" was ready before the agents started, and requests its annotations late.
+	// The pod "home" was ready before the first agent with --annotate started. The request is added only now.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
