@@ -56,8 +56,8 @@ type Record struct {
 	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
 	// Termination is nil if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
-	// WhatIf contains the changes that would make the start-up faster, the largest gain first. Only the response about one
-	// start-up contains WhatIf. Records on standard output, lists and the stream never contain WhatIf.
+	// WhatIf contains the changes that would make the start-up faster, the largest gain first. Only the response about
+	// one start-up contains WhatIf. Records on standard output, lists and the stream never contain WhatIf.
 	WhatIf []WhatIfRecord `json:"what_if,omitempty"`
 }
 
