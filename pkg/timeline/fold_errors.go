@@ -123,8 +123,11 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return max(runtimeSlack, f.slowest, beyond)
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
-	case s.Phase == PhasePostStartHook && end.milestone != MilestonePostStarted:
-		return f.undatedAfterHook(s)
+	case s.Phase == PhasePostStartHook:
+		// No source reports when the hook returned. After a restart, the kubelet does not wait for the hook again. So
+		// the kubelet can have been stopped for a part of this time. After the hook, the kubelet can look up registry
+		// credentials for the next container.
+		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
 		// The kubelet usually continues within statusPatience. If the kubelet restarted, it can have requested the

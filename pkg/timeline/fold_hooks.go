@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
 // post-start hook, the kubelet first waits for this hook.
@@ -66,29 +63,6 @@ func (f *fold) orLookup(wait step, index int16) step {
 		return orCredentials(wait)
 	}
 	return wait
-}
-
-// undatedAfterHook returns how long the kubelet possibly worked between the end of a post-start hook and the check of
-// the next container's image. Kubelet 1.33 always looks up registry credentials. Later kubelets can look up the
-// credentials of the pod's service account. Every pod except a static pod has a service account. Until the kubelet has
-// found the image, it can also look up credentials in order to pull the image again. If the image was absent at first,
-// the Events about its pull can be lost. After a sidecar, the kubelet first lists the running containers. In all cases,
-// the kubelet asks the runtime about the image and then creates the Event. On a busy node, the runtime's response and
-// the creation of the Event take time.
-func (f *fold) undatedAfterHook(s Span) time.Duration {
-	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == s.Container })
-	if i < 0 || i == len(f.containers)-1 {
-		return 0
-	}
-	next := f.index(f.containers[i+1].Name)
-	switch {
-	case !f.e.kubelet133, f.e.pulledImage(f.containers[i+1].Name) != nil,
-		f.mayLookUp(next) && (f.e.pod.ReadAt.IsZero() || !f.pulls[next].pulled.present):
-		return s.Duration()
-	case f.containers[i].Kind == KindSidecar:
-		return statusPatience
-	}
-	return busySlack + time.Duration(eventSlack)
 }
 
 // beforeHook lists the work on a container before its post-start hook.
