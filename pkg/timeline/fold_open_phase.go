@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
 // at the end of a run, but at its next attempt to start the container. Before the next attempt, the status contains
@@ -27,7 +30,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 		}
 		return next
 	}
-	var again *phaseCandidates
+	var again, possibly *phaseCandidates
 	for i, c := range f.containers {
 		if next := f.nextStep(f.chains[i]); next != nil {
 			if i == 0 && next.phases[0] == f.chains[0].steps[0].phase && f.mayPullBeforeRunning(f.firstSandbox()) {
@@ -35,21 +38,35 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 			}
 			return f.withLaterWork(i, *next)
 		}
-		if next := f.nextRun(c, until); next != nil && (c.Kind == KindInit || f.blocksLater(i)) {
+		switch next := f.nextRun(c, until); {
+		case next == nil:
+		case c.Kind == KindInit || f.blocksLater(i):
 			return *next
-		} else if again == nil {
-			again = next
+		case f.mayEndForGood(c, until):
+			possibly = cmp.Or(possibly, next)
+		default:
+			again = cmp.Or(again, next)
 		}
 	}
 	if again != nil {
 		return *again
 	}
+	w := f.withoutNextRuns(until)
+	if possibly != nil {
+		w.add(possibly.phases...)
+	}
+	return w
+}
+
+// withoutNextRuns returns the phase of a pod whose containers have all started, if the kubelet starts none of them
+// again.
+func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 	var ended *Container
 	for _, c := range f.containers {
 		probing := phaseCandidates{container: c.Name, attempt: clampAttempt(c.Attempt)}
 		switch {
 		case c.Kind == KindInit || c.Kind == KindImageVolume:
-		case f.endedForGood(c):
+		case f.endedForGood(c) || f.mayEndForGood(c, until):
 			if ended == nil || c.ExitCode != 0 {
 				ended = c
 			}
@@ -215,6 +232,18 @@ func (f *fold) willRestart(c *Container) bool {
 // container does not become ready.
 func (f *fold) endedForGood(c *Container) bool {
 	return c.State == StateTerminated && !f.willRestart(c)
+}
+
+// mayEndForGood reports whether a main container failed before the instant "until", and the kubelet possibly does not
+// start it again. Since Kubernetes 1.34, restart rules can overrule the restart policy Never for some exit codes
+// (ContainerShouldRestart in pkg/api/v1/pod). The evidence contains no rules, and does not distinguish such a container
+// from a container with the policy OnFailure. If no other main container can still run, mayEndForGood returns false,
+// because the kubelet either starts the container again or reports that the pod failed.
+func (f *fold) mayEndForGood(c *Container, until instant) bool {
+	return c.Kind == KindMain && c.State == StateTerminated && !c.RestartsAlways && f.nextRun(c, until) != nil &&
+		slices.ContainsFunc(f.containers, func(o *Container) bool {
+			return o.Kind == KindMain && o.Name != c.Name && o.State != StateTerminated
+		})
 }
 
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }

@@ -1,7 +1,5 @@
 package timeline
 
-import "slices"
-
 // readySteps returns the last steps until the pod is ready. The first step begins with the start of the container that
 // became ready last. readySteps returns no steps if no container was ready.
 func (f *fold) readySteps() chain {
@@ -29,9 +27,12 @@ func (f *fold) readySteps() chain {
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	if own := (milestoneKey{index, attempt, MilestoneContainerReady}); f.readyAfterEnd(own) {
-		// Another container has ended for good, so the pod does not become ready. But until this milestone, the pod
-		// also waited for this container.
+	own := milestoneKey{index, attempt, MilestoneContainerReady}
+	if ended := f.endedBefore(own); ended != nil {
+		// The pod does not become ready, but until this milestone, the pod also waited for this container.
+		if f.mayEndForGood(ended, f.asOf) {
+			also = union(also, []Phase{beforeRun(clampAttempt(ended.Attempt) + 1)})
+		}
 		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
 			also: also}), attempt, true}
 	}
@@ -48,13 +49,18 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// readyAfterEnd reports whether a container became ready after another container had ended for good.
-func (f *fold) readyAfterEnd(k milestoneKey) bool {
+// endedBefore returns a container that ended before another container became ready, and that possibly does not run
+// again. endedBefore returns nil if there is no such container.
+func (f *fold) endedBefore(k milestoneKey) *Container {
 	ready := f.bounds.find(k)
-	return ready != nil && slices.ContainsFunc(f.containers, func(c *Container) bool {
+	for _, c := range f.containers {
 		ended := f.latestOf(c, MilestoneFinished)
-		return c.Kind != KindInit && ended != nil && f.endedForGood(c) && ended.latest < ready.estimate()
-	})
+		if c.Kind != KindInit && ready != nil && ended != nil && ended.latest < ready.estimate() &&
+			(f.endedForGood(c) || f.mayEndForGood(c, f.asOf)) {
+			return c
+		}
+	}
+	return nil
 }
 
 // sameNews reports whether the agent learned about both milestones from the same observation. If the agent learns about
