@@ -112,7 +112,7 @@ func (f *fold) gather() {
 	f.add(checks...)
 	for i := range f.pulls {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
-		for c := range f.pulls[i].requests {
+		for _, c := range f.pulls[i].requests {
 			if c.key.attempt <= f.pulls[i].finalAttempt && c.earliest <= f.pulls[i].until {
 				f.add(c)
 			}

@@ -27,8 +27,9 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
 				wait.phase = PhaseContainerConfig // the runtime refused the image's name, so no attempt can succeed
 			}
-			if len(f.pulls[index].failures) == 0 {
-				wait.also = alsoKubeletSync // no pull failed, so the kubelet possibly restarted during the attempt
+			if len(f.pulls[index].failures) == 0 ||
+				attempts[i-1].outcome == imagepull.OutcomeUnknown && f.pulls[index].restarts.has(a.attempt) {
+				wait.also = alsoKubeletSync // the kubelet possibly restarted during the attempt
 			}
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}

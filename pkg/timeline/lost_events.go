@@ -77,5 +77,5 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 // hasRequestEvent reports whether an Event reported a request for a pull of the container's image. The Event can
 // concern an earlier attempt, because later requests only increase the count of the first Event.
 func (f *fold) hasRequestEvent(index int16) bool {
-	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
+	return len(f.e.containers[index].requested) > 0
 }

@@ -173,9 +173,6 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
 	undated := len(w.phases) > 1 || open && !f.knowsAllEvents()
-	if again := f.requestedAgain(from, until, w); again != nil {
-		return append(spans, f.span(from, again, again.estimate(), w), f.span(again, to, until, withHiddenPulls(w)))
-	}
 	if b.least == 0 || !undated {
 		s := f.span(from, to, until, w)
 		if undated && open && s.Phase == PhaseImageBackoff {
@@ -194,43 +191,6 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	}
 	due := b.over(from, to, until)
 	return append(spans, f.span(from, due, due.estimate(), wait), f.span(due, to, until, withHiddenPulls(w)))
-}
-
-// requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
-// kubelet has lost its back-off and counts its Events from the beginning. So an Event's count does not show the number
-// of the attempt. requestedAgain returns nil if no Event shows that the kubelet requested the image again.
-func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
-	index := from.key.container
-	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed ||
-		f.name(from.key) != w.container {
-		return nil
-	}
-	for request := range f.pulls[index].allRequests(f.e.containers[index].requested) {
-		if request.earliest > from.latest && request.latest < until && request.key.attempt <= from.key.attempt {
-			return &bound{
-				key:      milestoneKey{index, from.key.attempt + 1, MilestonePullRequested},
-				earliest: request.earliest, latest: request.latest, bias: request.bias,
-				origins: origins(0).with(request.origin),
-			}
-		}
-	}
-	return nil
-}
-
-// allRequests yields the requests of all Pulling Events, including Events that a restarted kubelet created.
-func (p *pullEvidence) allRequests(first []window) func(func(constraint) bool) {
-	return func(yield func(constraint) bool) {
-		for _, w := range first {
-			if !yield(w.constraint(milestoneKey{})) {
-				return
-			}
-		}
-		for _, c := range p.laterRequests {
-			if !yield(c) {
-				return
-			}
-		}
-	}
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". backoffAfter returns zero if the milestone is

@@ -11,9 +11,9 @@ import (
 // restart.
 type pullEvidence struct {
 	refuter
-	firstRequest  constraint // the first request for the image, from an Event; zero if no Event reports a request
-	laterRequests []constraint
-	until         instant // the latest possible time of the pulls; later requests concern a restart of the container
+	requests []constraint // the requests for the image that are not refuted, from Events
+	restarts attemptSet   // the attempts that a restarted kubelet requested, according to Events
+	until    instant      // the latest possible time of the pulls; later requests concern a restart of the container
 
 	failures     []failedPull
 	pulled       pulledEvent
@@ -58,32 +58,21 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	p.until = end
-	p.findRequests(e, index)
-	for _, failed := range e.pullFailures(index, evidence.failures) {
+	failures := e.pullFailures(index, evidence.failures)
+	p.numberAttempts(e, index, slices.DeleteFunc(failures, func(failed pullFailure) bool {
 		if failed.origin == originArrival &&
 			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
-			continue // the successful pull began before the status arrived, so the status is late
+			return true // the successful pull began before the status arrived, so the status is late
 		}
-		if e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != "" {
-			p.refuted = true
-			continue
-		}
-		if failed.earliest <= end {
-			attempt := max(p.finalAttempt, failed.atLeast)
-			for c := range p.requests {
-				if failed.follows(c) {
-					attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
-				}
-			}
-			p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why, failed.backoff})
-			p.finalAttempt = attempt + 1
-		}
-	}
+		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
+		p.refuted = p.refuted || refuted
+		return refuted || failed.earliest > end
+	}))
 	if failed := e.containers[index].statusFailure; len(p.failures) == 0 && failed != nil && failed.latest <= end {
 		p.failures = append(p.failures, failedPull{failed.window, 0, failed.why, pullBackoff{}})
 		p.finalAttempt = 1
 	}
-	for c := range p.requests {
+	for _, c := range p.requests {
 		if c.latest <= end || c.key.attempt <= p.finalAttempt && c.earliest <= end {
 			p.finalAttempt = max(p.finalAttempt, c.key.attempt)
 			if p.pulled.known() && p.pulled.before(c) {
@@ -119,7 +108,7 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	if p.pulled.known() {
 		first = min(first, p.pulled.latest)
 	}
-	for c := range p.requests {
+	for _, c := range p.requests {
 		if c.key.attempt == 0 {
 			first = min(first, c.latest)
 		}
@@ -194,47 +183,71 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 // Each list keeps the earliest Events.
 const maxRequests = 16
 
-// findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the
-// first request. But if a pull failed before this Event, the kubelet has restarted in the meantime, and the Event about
-// the first request is missing.
-func (p *pullEvidence) findRequests(e *Evidence, index int16) {
+// numberAttempts finds the requests for a container's image, and the attempts of the requests and of the failed pulls.
+// The kubelet's client counts the repetitions of an Event in its memory (client-go, tools/record/events_cache.go). So a
+// new Event shows that the kubelet restarted, and the new Event counts its requests from the beginning. When the new
+// kubelet requested the image, all earlier attempts had ended, even without evidence of their end. If a pull failed
+// before the first Event, the Event about the first request is missing.
+func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
-	for _, w := range own.requested {
-		switch {
-		case p.tooEarly(w.latest) != "":
+	first := searchConstraints(e.constraints, key)
+	key.milestone++
+	repeated := e.constraints[first:searchConstraints(e.constraints, key)]
+	for i, w := range own.requested {
+		if p.tooEarly(w.latest) != "" {
 			p.refuted = true
-		case p.firstRequest == constraint{}:
-			p.firstRequest = w.constraint(milestoneKey{index, own.failuresBefore(w), MilestonePullRequested})
+			continue
 		}
+		if len(p.requests) > 0 && p.pulled.beganBefore(w) {
+			break
+		}
+		for len(failures) > 0 && failures[0].latest < w.earliest {
+			p.addFailure(failures[0])
+			failures = failures[1:]
+		}
+		attempt := p.finalAttempt
+		for _, c := range p.requests {
+			attempt = max(attempt, c.key.attempt+1)
+		}
+		if attempt > 0 {
+			p.restarts = p.restarts.with(attempt)
+		}
+		p.requests = append(p.requests, w.constraint(milestoneKey{index, attempt, MilestonePullRequested}))
+		next := maxInstant
+		if i+1 < len(own.requested) {
+			next = own.requested[i+1].latest
+		}
+		for _, c := range repeated {
+			if w.latest <= c.latest && c.latest < next {
+				c.key.attempt += attempt
+				p.requests = append(p.requests, c)
+			}
+		}
+	}
+	for _, failed := range failures {
+		p.addFailure(failed)
 	}
 	for _, w := range slices.Concat(own.misnamed, own.inspected) {
 		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
 	}
-	first := searchConstraints(e.constraints, key)
-	key.milestone++
-	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// failuresBefore returns the number of pulls that failed before a request, according to Events.
-func (c *containerEvidence) failuresBefore(request window) (n uint16) {
-	for _, f := range c.failures {
-		if f.origin == originEventName && f.latest < request.earliest {
-			n = max(n+1, f.atLeast+1)
+// addFailure adds the failed pull after the known failures.
+func (p *pullEvidence) addFailure(failed pullFailure) {
+	attempt := max(p.finalAttempt, failed.atLeast)
+	for _, c := range p.requests {
+		if failed.follows(c) {
+			attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 		}
 	}
-	return n
+	p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why, failed.backoff})
+	p.finalAttempt = attempt + 1
 }
 
-// The method "requests" yields all requests for a container's image that are not refuted.
-func (p *pullEvidence) requests(yield func(constraint) bool) {
-	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
-		return
-	}
-	for _, c := range p.laterRequests {
-		if p.tooEarly(c.latest) == "" && !yield(c) {
-			return
-		}
-	}
+// beganBefore reports whether the pull that this Event reports had certainly begun before a request for the image.
+func (p pulledEvent) beganBefore(request window) bool {
+	began := p.began()
+	return began != minInstant && began+instant(p.lengths.Unit+durationSlack) < request.earliest
 }
 
 // attemptOfCheck returns the pull attempt that came after a failed check of the image. A check fails if the kubelet
@@ -258,7 +271,7 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 			attempt, known = max(attempt, failed.attempt+1), true
 		}
 	}
-	for c := range p.requests {
+	for _, c := range p.requests {
 		if c.key.attempt >= attempt && c.latest < by {
 			return 0, false // no evidence shows the end of this attempt
 		}
