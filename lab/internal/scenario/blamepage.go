@@ -94,8 +94,8 @@ const pageRules = `
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
 earlier cause and the later cause count as right.
 
-If two parties are equally responsible, either cause counts as right. For example, a registry is slow while containerd
-is stopped.
+If two parties are equally responsible, for example because a registry is slow while containerd is stopped, either
+cause counts as right.
 `
 
 // writePage writes the result of the exam as the accuracy page.
