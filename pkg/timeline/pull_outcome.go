@@ -74,9 +74,10 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 // now runs from the image.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
-	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
-		return imagepull.OutcomeJoined
-	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
+	case f.inBackoff(index, image.last.FirstPulledAt):
+		// Either another client pulled the image, or the kubelet restarted, forgot its back-off and pulled the image.
+		return imagepull.OutcomeUnknown
+	case f.e.foundPresent(c, image):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
 		// Another pull had begun, so it is unknown whether the kubelet's next attempt downloaded any content.
