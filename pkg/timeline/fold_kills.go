@@ -73,6 +73,15 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
+// undatedStart reports whether a phase is a failed run of a sidecar without a startup probe. Later containers wait only
+// until the kubelet detects that the sidecar runs (computeInitContainerActions in pkg/kubelet/kuberuntime). The agent
+// can have missed the status that reported this. So later containers possibly did not wait for the end of the run.
+func (f *fold) undatedStart(s Span) bool {
+	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Name == s.Container && c.Kind == KindSidecar && !c.StartupProbe
+	})
+}
+
 // stoppedWithPod reports whether a run ended after all init and main containers had ended. After the pod has failed,
 // the kubelet stops its sidecars.
 func (f *fold) stoppedWithPod(end milestoneKey) bool {

@@ -105,14 +105,18 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns how many of a container's steps come before the kubelet continues with the next container. The
-// steps of an init container end with its first success. The steps of a sidecar do not include the end of its last run.
-// For other containers, and for an init container without a success, firstSuccess returns the number of all steps.
+// firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
+// of an init container end with its first success. The steps of a sidecar end with its first run, because the agent can
+// have missed that this run had started. For other containers, and for an init container without a success,
+// firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
-	switch last := len(steps) - 1; {
-	case c.Kind == KindSidecar && steps[last].key.milestone == MilestoneFinished:
-		return last
-	case c.Kind != KindInit:
+	if c.Kind == KindSidecar {
+		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
+		if ended >= 0 {
+			return ended
+		}
+	}
+	if c.Kind != KindInit {
 		return len(steps)
 	}
 	evidence := &f.e.containers[f.index(c.Name)]
@@ -147,8 +151,9 @@ func (f *fold) failureConstraints() []constraint {
 }
 
 // startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The agent
-// needs the upper limit only if no status reported the start of the run for which the later container waited. The first
-// status that reports a started sidecar can be about a later run of the sidecar.
+// needs the upper limit only if no status reported that the sidecar's first run had started. The first status of a
+// started sidecar can be about a later run, for which the later containers did not wait. If the sidecar ran again
+// before the later containers, no evidence shows which run had started.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -165,34 +170,33 @@ func (f *fold) startConstraints() (all []constraint) {
 				by, from = ran, originStatus
 			}
 		}
-		run, known := f.runAt(index, by)
-		if known && f.firstAttempt(index, MilestoneStarted, maxAttempts) > run {
-			all = append(all, constraint{milestoneKey{index, run, MilestoneStarted}, from, biasLatest, minInstant, by})
+		if f.onlyFirstRun(index, by) && f.firstAttempt(index, MilestoneStarted, maxAttempts) > 0 {
+			all = append(all, constraint{milestoneKey{index, 0, MilestoneStarted}, from, biasLatest, minInstant, by})
 		}
 	}
 	return all
 }
 
-// runAt returns the number of a container's last run before the instant "by". If only later runs are known, runAt
-// returns the run before these runs. The kubelet creates and starts a container without other work in between, so runAt
-// uses the start of a run if its creation is unknown.
-func (f *fold) runAt(index int16, by instant) (run uint16, known bool) {
+// onlyFirstRun reports whether only the first run of a container began before the instant "by". The kubelet creates and
+// starts a container without other work in between, so onlyFirstRun uses the start of a run if its creation is unknown.
+func (f *fold) onlyFirstRun(index int16, by instant) (began bool) {
+	if by == maxInstant {
+		return false
+	}
 	for attempt := range uint16(maxAttempts) {
 		since := f.e.earliestTime(milestoneKey{index, attempt, MilestoneContainerCreated})
 		if since == minInstant {
 			since = f.e.earliestTime(milestoneKey{index, attempt, MilestoneRunning})
 		}
 		switch {
-		case since == minInstant || by == maxInstant:
-		case since <= by:
-			run, known = attempt, true
-		case !known && attempt > 0:
-			return attempt - 1, true
+		case since == minInstant:
+		case attempt == 0 && since <= by:
+			began = true
 		default:
-			return run, known
+			return since > by && (began || attempt == 1)
 		}
 	}
-	return run, known
+	return began
 }
 
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
