@@ -67,9 +67,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// does not start this work immediately after the previous init container ends, because the kubelet detects the end only
-// when it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start hook,
-// and during back-off. After the last wait, the kubelet creates the container immediately.
+// does not start this work immediately after the previous init container ended or after the previous sidecar started,
+// because the kubelet detects both only when it lists the running containers. The kubelet also waits for a sidecar's
+// startup probe, for a post-start hook, and during back-off. After the last wait, the kubelet creates the container
+// immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
@@ -90,6 +91,10 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestoneStarted})
 		case before.PostStartHook:
 			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestonePostStarted})
+		case before.Kind == KindSidecar:
+			if ran, known := f.e.latestTime(milestoneKey{of, 0, MilestoneRunning}); known {
+				over = ran + instant(statusPatience)
+			}
 		}
 		if then <= over {
 			return true
