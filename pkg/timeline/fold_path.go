@@ -36,7 +36,7 @@ func (f *fold) path() []boundary {
 		})
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
-		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
+		return cmp.Or(cmp.Compare(a.bound.estimate(), b.bound.estimate()), cmp.Compare(a.bound.latest, b.bound.latest))
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
