@@ -26,6 +26,8 @@ const (
 	// outcomeTrue says that the timeline reports no pulled image as present, and no present image as pulled.
 	outcomeTrue property = "outcome true"
 	lossTrue    property = "loss true" // the kubelet created every Event that the timeline reports as lost
+	// errorPossible says that no error bound is longer than the life of the pod.
+	errorPossible property = "error possible"
 	// These properties must hold if nothing was lost:
 	namesTrue   property = "names true"   // the phases are the true phases, except phases that are merged by definition
 	lengthsTrue property = "lengths true" // each phase has its true duration, within its error bound
@@ -39,6 +41,7 @@ var properties = []property{
 	noCauseOvercharge,
 	outcomeTrue,
 	lossTrue,
+	errorPossible,
 	namesTrue,
 	lengthsTrue,
 }
@@ -76,6 +79,11 @@ func (p *propertyCheck) check() map[property]string {
 	if off := p.got.Total - end.Sub(
 		p.milestones[trueMilestone{milestone: MilestoneCreated}]); off.Abs() > p.got.TotalError {
 		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
+	}
+	for _, s := range p.got.Phases {
+		if life := p.now.Sub(p.got.CreatedAt) + 2*time.Second; s.Error > life {
+			p.breaks(errorPossible, "%s %s ±%s in a life of %s", s.Phase, s.Container, s.Error, life)
+		}
 	}
 	if p.got.State == StateStarting {
 		return p.broken // the current phase depends on observations that have not arrived yet

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -55,4 +56,37 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.now = responded
 	l.event(c.Name, "Pulled", message)
 	return true
+}
+
+// imagesAt returns the runtime's responses about the pod's images. A runtime without stores reports no timestamps.
+func (w *simulatedSources) imagesAt(t time.Time) []Image {
+	var images []Image
+	for _, c := range w.containers {
+		if slices.ContainsFunc(images, func(i Image) bool { return i.Ref == c.Image }) {
+			continue
+		}
+		s := w.images[c.Image]
+		image := Image{Ref: c.Image, Present: s.at(t)}
+		if image.Present && w.loss.storeless {
+			image.Digest, image.SizeBytes = "sha256:"+c.Image, 5
+		} else if image.Present {
+			image.Digest, image.SizeBytes, image.Layered, image.ResolvedAt = "sha256:"+c.Image, 5, true, s.came
+			if s.present {
+				image.FirstPulledAt = base.Add(-time.Hour)
+				image.ResolvedAt = image.FirstPulledAt.Add(-time.Second)
+				image.PulledAt = image.FirstPulledAt
+			}
+			for _, at := range s.pulled {
+				if at.After(t) {
+					break
+				}
+				if image.FirstPulledAt.IsZero() {
+					image.FirstPulledAt = at
+				}
+				image.PulledAt = at
+			}
+		}
+		images = append(images, image)
+	}
+	return images
 }

@@ -12,14 +12,14 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 		return nil
 	}
 	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
-	if !w.stamped {
+	if !w.stamped || w.loss.storeless {
 		created := network // CRI-O sets created_at after the network setup, containerd 1.x before it
 		if w.wording%2 == 0 {
 			begun := w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}]
 			prepared := time.Millisecond + time.Duration(w.wording)*10*time.Millisecond
 			created = begun.Add(min(prepared, network.Sub(begun)/2))
 		}
-		if w.recorded() {
+		if w.recorded() && !w.loss.storeless {
 			return []Sandbox{{Ready: true, BegunAt: created, NetworkReadyAt: network, Unstamped: true, ImageFirst: true,
 				ImageStoredAt: created.Add(-24 * time.Hour)}}
 		}

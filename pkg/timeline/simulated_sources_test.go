@@ -27,6 +27,8 @@ type loss struct {
 	revision  bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
 	shuffled  bool    // observations arrive in any order, some of them twice
 	forgets   bool    // the runtime keeps only two runs of each container
+	storeless bool    // the runtime has no stores, such as CRI-O
+	lateAgent bool    // the agent starts during the start-up and lists the pods
 	limited   bool    // the kubelet's client drops Events after spamLimit Events
 }
 
@@ -84,14 +86,17 @@ func (w *simulatedSources) pods() []PodSeen {
 	changes = slices.DeleteFunc(changes, func(t time.Time) bool { return t.After(ready) })
 	slices.SortFunc(changes, time.Time.Compare)
 	blindFrom, blindTo := time.Time{}, time.Time{}
-	if w.loss.blind {
+	switch {
+	case w.loss.lateAgent:
+		blindTo = changes[0].Add(time.Duration(w.random.Int64N(int64(ready.Sub(changes[0])))))
+	case w.loss.blind:
 		span := ready.Sub(changes[0])
 		blindFrom = changes[0].Add(time.Duration(w.random.Int64N(int64(span))) - span/4)
 		blindTo = blindFrom.Add(time.Duration(w.random.Int64N(int64(span))))
 	}
 	var pods []PodSeen
 	var last time.Time
-	listed := !w.loss.blind
+	listed := blindTo.IsZero()
 	for i, t := range changes {
 		arrived := t.Add(w.between(time.Millisecond, 30*time.Millisecond))
 		if !arrived.After(last) {
@@ -245,36 +250,6 @@ func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
 		runs = append(runs, own...)
 	}
 	return runs
-}
-
-func (w *simulatedSources) imagesAt(t time.Time) []Image {
-	var images []Image
-	for _, c := range w.containers {
-		if slices.ContainsFunc(images, func(i Image) bool { return i.Ref == c.Image }) {
-			continue
-		}
-		s := w.images[c.Image]
-		image := Image{Ref: c.Image, Present: s.at(t)}
-		if image.Present {
-			image.Digest, image.SizeBytes, image.Layered, image.ResolvedAt = "sha256:"+c.Image, 5, true, s.came
-			if s.present {
-				image.FirstPulledAt = base.Add(-time.Hour)
-				image.ResolvedAt = image.FirstPulledAt.Add(-time.Second)
-				image.PulledAt = image.FirstPulledAt
-			}
-			for _, at := range s.pulled {
-				if at.After(t) {
-					break
-				}
-				if image.FirstPulledAt.IsZero() {
-					image.FirstPulledAt = at
-				}
-				image.PulledAt = at
-			}
-		}
-		images = append(images, image)
-	}
-	return images
 }
 
 // eventObservations returns the Events and the start of the Event watch. A repeated Event has the name of its first

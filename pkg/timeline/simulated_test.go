@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -29,6 +30,38 @@ var sourceSets = []sourceSet{
 	{"no Events", Scope{Runtime: true}, someLoss},
 	{"no runtime", Scope{Events: true}, someLoss},
 	{"pods only", Scope{}, someLoss},
+}
+
+// weakSets are source sets of common installations with fewer sources than an agent on containerd 2 has. They lose no
+// observation at random. The tests simulate fewer pods for each of these sets, to save time: see sourceSet.pods.
+var weakSets = []sourceSet{
+	{"late agent", Scope{Runtime: true, Events: true}, func(random *rand.Rand) loss {
+		return loss{lateAgent: true, revision: random.IntN(2) == 0}
+	}},
+	{"CRI only", Scope{Runtime: true, Events: true}, perhapsLate(loss{storeless: true})},
+	{"CRI only, Events off", Scope{Runtime: true}, perhapsLate(loss{storeless: true})},
+	{"Events off", Scope{Runtime: true}, perhapsLate(loss{})},
+	{"runtime off", Scope{Events: true}, perhapsLate(loss{})},
+	{"runtime off, Events off", Scope{}, perhapsLate(loss{})},
+}
+
+// perhapsLate lets the agent start during half of the start-ups. The agent can then miss the earlier Events.
+func perhapsLate(l loss) func(*rand.Rand) loss {
+	return func(random *rand.Rand) loss {
+		own := l
+		own.lateAgent = random.IntN(2) == 0
+		own.revision = own.lateAgent && random.IntN(2) == 0
+		return own
+	}
+}
+
+// The method "pods" returns the number of pods that a test simulates for a source set. If the flag -seeds asks for one
+// pod, the method returns 1 for each set.
+func (s sourceSet) pods() uint64 {
+	if slices.ContainsFunc(weakSets, func(weak sourceSet) bool { return weak.name == s.name }) {
+		return (*seeds + 1) / 2
+	}
+	return *seeds
 }
 
 func someLoss(random *rand.Rand) loss {
