@@ -73,12 +73,13 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
-// undatedStart reports whether a phase is a failed run of a sidecar without a startup probe. Later containers wait only
-// until the kubelet detects that the sidecar runs (computeInitContainerActions in pkg/kubelet/kuberuntime). The agent
-// can have missed the status that reported this. So later containers possibly did not wait for the end of the run.
+// undatedStart reports whether the agent can have missed the status that reports a failed run of a sidecar as started.
+// Later containers did not wait for the end of a run that had started. Without a startup probe, the kubelet waits only
+// until it detects that the sidecar runs (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup
+// probe, only an agent that started later can have missed the status.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
-		return c.Name == s.Container && c.Kind == KindSidecar && !c.StartupProbe
+		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)
 	})
 }
 

@@ -32,7 +32,10 @@ func (f *fold) path() []boundary {
 	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
 		all := slices.Clone(work)
 		work = slices.DeleteFunc(work, func(b boundary) bool {
-			return !f.awaitsStart(&b) && (b.duringWork(all) || f.beforeMain(&b) || f.beforeNextMain(&b, all))
+			if f.awaitsStart(&b) {
+				return b.duringWork(slices.DeleteFunc(slices.Clone(all), boundary.isFirst))
+			}
+			return b.duringWork(all) || f.beforeMain(&b) || f.beforeNextMain(&b, all)
 		})
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
@@ -87,12 +90,17 @@ func (f *fold) ofMain(b *boundary) bool {
 }
 
 // awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
-// probe succeeds, the kubelet does not work on later containers.
+// probe succeeds, the kubelet does not work on later containers. So if a known milestone shows such work, the agent
+// missed the success of the probe.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
+
+// isFirst reports whether the boundary is the first known milestone of its chain, so that the beginning of its step is
+// unknown.
+func (b boundary) isFirst() bool { return b.from == minInstant }
 
 // mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
