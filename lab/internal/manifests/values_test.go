@@ -108,7 +108,7 @@ func valuesDocument(t *testing.T, values []byte) []byte {
 
 This page is generated from [values.yaml](../manifests/chart/podlapse/values.yaml) of the chart (` +
 		"`go test ./internal/manifests -update`" + ` in lab/). A schema
-rejects unknown values. [Install](install.md#components) explains what each option does to the objects.
+rejects unknown values. [Install](install.md#components) explains what each option changes.
 
 | value | default | |
 |---|---|---|
