@@ -58,8 +58,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	p.until = end
-	failures := e.pullFailures(index, evidence.failures)
-	p.numberAttempts(e, index, slices.DeleteFunc(failures, func(failed pullFailure) bool {
+	failures := slices.DeleteFunc(e.pullFailures(index, evidence.failures), func(failed pullFailure) bool {
 		if failed.origin == originArrival &&
 			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
 			return true // the successful pull began before the status arrived, so the status is late
@@ -67,9 +66,17 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
 		p.refuted = p.refuted || refuted
 		return refuted || failed.earliest > end
-	}))
-	if failed := e.containers[index].statusFailure; len(p.failures) == 0 && failed != nil && failed.latest <= end {
-		p.failures = append(p.failures, failedPull{failed.window, 0, failed.why, pullBackoff{}})
+	})
+	first := e.containers[index].statusFailure
+	if len(failures) > 0 || first != nil && first.latest > end {
+		first = nil
+	}
+	if own := e.containers[index].requested; first != nil && len(own) > 0 && first.latest < own[0].earliest {
+		failures = append(failures, pullFailure{failureEvent: *first})
+	}
+	p.numberAttempts(e, index, failures)
+	if first != nil && len(p.failures) == 0 {
+		p.failures = append(p.failures, failedPull{first.window, 0, first.why, pullBackoff{}})
 		p.finalAttempt = 1
 	}
 	for _, c := range p.requests {
