@@ -119,7 +119,8 @@ func (k *Keeper) reportLost(lost int) {
 		k.config.Logger.Warn("the state file is full: a restart of the agent will lose the newest observations",
 			zap.Int("left_out", lost))
 	}
-	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
+	atLimit := len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
+	k.full = lost > 0 || k.full && atLimit
 	for _, p := range k.inFlight {
 		k.full = k.full || p.full
 	}

@@ -23,7 +23,7 @@ export class CompareView extends View {
     this.compose([this.#swap],
       element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
-      element('p', 'facts', 'All bars have the same scale. A gray difference is below its error bound. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
+      element('p', 'facts', 'All bars have the same scale. A gray difference is at most its error bound. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
     known.listen((change) => { if (this.root.isConnected) for (const side of this.#sides) side.apply(change); });
   }
 
