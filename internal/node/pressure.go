@@ -45,7 +45,7 @@ func NewPressure(config PressureConfig) *Pressure {
 	return &Pressure{config, make(chan bool, 1)}
 }
 
-// Sample turns sampling on or off. Sample does not block. Only one goroutine at a time can call Sample.
+// Sample turns sampling on or off. Sample does not block. Only one goroutine at a time may call Sample.
 func (p *Pressure) Sample(on bool) {
 	select {
 	case <-p.on: // drop the older value

@@ -23,8 +23,8 @@ const (
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is how long the agent must have run before it can settle the node's start-up. Within
-	// startUpSettles, the agent receives the list of the node's pods.
+	// startUpSettles is how long the agent must have run before it can settle the node's start-up. In this time, the
+	// agent usually receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
 	// eventsArrive gives the kubelet time to send its Events about the ready node before the agent requests them.
 	eventsArrive = 3 * time.Second
@@ -105,7 +105,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 	seen := nodeSeen(n, askedAt, s.config.Now())
 	s.evidence.Observe(seen)
-	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID // the status from before the boot can be ready
+	// Until the kubelet's first write after the boot, the object can still say that the node is ready.
+	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID
 	if isReady(n) && ofBoot && s.readyAt.IsZero() {
 		s.readyAt = seen.ArrivedAt
 	}

@@ -23,9 +23,10 @@
 //
 // # Assumptions
 //
-// The kubelet writes changed messages of the condition Ready to the API server only every 10 s. The package assumes
-// that no problem of the runtime begins after the last message and ends before the node is ready. Problems of the
-// network plugin and of the kubelet itself exist from the start of the kubelet. A solved problem of the network plugin
-// or of the kubelet does not return. If a message names the network, the time until the problem is solved belongs to
-// the network plugin. The network plugin can wait for another component, but the evidence does not name this component.
+// The kubelet writes a changed message of the condition Ready to the API server only every 10 s. The package assumes
+// that no problem of the runtime both begins and ends between the last message and the time when the node is ready. The
+// package also assumes that a problem of the network plugin or of the kubelet itself exists from the start of the
+// kubelet, and does not return after it was solved. If a message names the network, the time until the problem is
+// solved belongs to the network plugin. The network plugin can wait for another component, but the evidence does not
+// name this component.
 package nodestart

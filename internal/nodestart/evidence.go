@@ -18,11 +18,12 @@ const (
 	// eventDelay is the longest time between an instant and the creation of the kubelet's Event about this instant. The
 	// Event's name contains the time of its creation.
 	eventDelay = 100 * time.Millisecond
-	// firstStatus is the greatest time between the registration and the kubelet's first status. Within firstStatus, a
-	// kubelet does not change its report from ready to not ready.
+	// firstStatus is the longest time between the registration and the kubelet's first status. Within this time, a
+	// kubelet does not report the node first as ready and then as not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. If a status arrives less than justBefore
-	// after a list without a Node object of this boot, this status is the kubelet's first status.
+	// justBefore is shorter than the time that a node needs to become ready. If the agent requests a list that contains
+	// no Node object of this boot, and receives a status of this boot less than justBefore later, this status is the
+	// kubelet's first status.
 	justBefore = 5 * second
 )
 
@@ -31,8 +32,8 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
-	// clockSet is the sum of all steps by which the node's clock was set since the first Booted of this boot. The sum
-	// uses the absolute value of each change, plus its error bound.
+	// clockSet is the sum of all steps by which the node's clock was set since the first Booted of this boot. Each step
+	// adds its absolute value and its error bound.
 	clockSet time.Duration
 
 	name      string
@@ -53,7 +54,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // earliest arrival of a version with this state or with a newer state
+	arrivedAt time.Time // earliest arrival of a version of this state, or of any newer version
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown

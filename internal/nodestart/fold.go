@@ -78,7 +78,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 
 // clockChanged appends one unattributed phase for the whole start-up. The node's clock was set during the start-up, and
 // no evidence shows which timestamps are from before the change, so the only known fact is the total time. The error
-// bound of the total time includes the change.
+// bound of the total time includes f.clockSet.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
@@ -156,7 +156,7 @@ func (f *fold) registration() known {
 func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
 // ofControlPlane returns the interval of a timestamp from the control plane's clock. As in package timeline, the
-// interval includes the difference between the clocks only if this difference is certain.
+// interval takes the difference between the clocks into account only if this difference is certain.
 func (f *fold) ofControlPlane(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {

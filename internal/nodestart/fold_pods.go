@@ -101,8 +101,8 @@ func (f *fold) boundSinceBoot(uid string) bool {
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
 }
 
-// earliestReady returns the pod with the earliest estimate. If another pod was actually ready first, the interval of
-// the result also contains the time when that pod was ready.
+// earliestReady returns the pod that was ready first according to the estimates. If another pod was actually ready
+// first, the interval of the result also contains the time when that pod was ready.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))
@@ -144,9 +144,9 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time for which the evidence proves that no start-up taint kept the first workload
-// pod from the node. The second result is true only if the binding of the pod is known and is later than the returned
-// time. A taint that still existed after the binding did not keep the pod from the node.
+// takesPodsUntil returns the latest time at which certainly no start-up taint kept the first workload pod from the
+// node. The second result is true only if the binding of the pod is known and can be later than the time at which the
+// taints were last known. A taint that still existed after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false
@@ -200,7 +200,8 @@ func isProbe(p timeline.Phase) bool {
 }
 
 // untilThrough ends the current phase like the method "until". While a pod of one of the named DaemonSets starts, the
-// pod's phases replace the given phase. If several pods are possible, untilThrough does not replace the given phase.
+// pod's phases replace the given phase. If several pods belong to these DaemonSets, untilThrough does not replace the
+// given phase.
 func (f *fold) untilThrough(end known, span Span, names []string) {
 	pod, ok := f.daemonSetPod(names)
 	if !ok {

@@ -34,8 +34,8 @@ func (f *fold) readiness() known {
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
 // a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
 // an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
-// NodeNotReady close to the Event about a reboot proves nothing. If the kubelet started again after the
-// registration, the Events of the earlier kubelet were possibly lost.
+// NodeNotReady close to the Event about a reboot proves nothing. If the kubelet started again after the registration,
+// Events of the earlier kubelet can be lost.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	started, _ := f.firstEvent(ReasonStarting)
@@ -70,9 +70,9 @@ func (f *fold) sinceRegistration(s state) bool {
 		// be long. So the condition must have changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
-	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so the comparison
-	// with f.registered proves nothing. Only the Event about the reboot, or a recent list without a Node object of this
-	// boot, proves that the status is the kubelet's first status.
+	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
+	// s.changedAt with f.registered proves nothing. Only the Event about the reboot, or a recent list without a Node
+	// object of this boot, proves that the status is the kubelet's first status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

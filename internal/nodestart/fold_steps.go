@@ -52,9 +52,9 @@ func (f *fold) orBound(k known) known {
 // staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// assured returns the end of a state of the node. If the end is unknown, assured returns the latest boundary at which
-// the state certainly still existed. The result "all" is false if no evidence shows the node's state after the returned
-// boundary.
+// assured returns the given end of a blocker, or the binding of the first workload pod, whichever is earlier. If the
+// end is unknown, assured returns the latest boundary at which the blocker certainly still existed. The result "all" is
+// false if no evidence shows the node's state after the returned boundary.
 func (f *fold) assured(end known) (_ known, all bool) {
 	if end.is || len(f.states) == 0 {
 		return f.orBound(end), end.is || f.open
@@ -192,10 +192,10 @@ func (f *fold) untilSolved(end known, problems reason) {
 	}
 }
 
-// lag returns the greatest possible time from the end of the kubelet's problem until the kubelet reports this end. The
-// kubelet checks often only during its first two minutes, and only if the Node object is from after the boot. If the
-// object is from before the boot and still has the status ready, the kubelet does not check often, because its function
-// fastStatusUpdateOnce ends immediately.
+// lag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks often
+// only during its first two minutes, and only if the Node object is from after the boot. If the object is from before
+// the boot and still has the status ready, the kubelet does not check often, because its function fastStatusUpdateOnce
+// ends immediately.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {

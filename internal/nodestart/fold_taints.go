@@ -12,12 +12,12 @@ type heldTaint struct {
 	row   taintRow
 	known bool  // the taint is in taintTable
 	since int   // index of the first state with the taint
-	gone  known // removal of the taint; without evidence while the taint exists
+	gone  known // removal of the taint; unknown while the taint exists
 }
 
 // heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
-// removed. A taint that stays and is not in taintTable, for example on a node for special workloads, is not a start-up
-// taint.
+// removed. A taint that stays and is not in taintTable is not a start-up taint: for example, a taint that reserves the
+// node for special workloads.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
@@ -40,7 +40,7 @@ func (f *fold) heldTaints() []heldTaint {
 	return held
 }
 
-// end returns the removal of the taint. For a taint that still exists, end returns now.
+// end returns the removal of the taint. If the taint still exists, end returns f.now.
 func (h heldTaint) end(f *fold) interval {
 	if h.gone.is {
 		return h.gone.interval
@@ -104,7 +104,7 @@ func (f *fold) untilSchedulable() {
 	}
 }
 
-// response is an answer about the past: no, possibly or certainly.
+// response says whether something happened: no, possibly or certainly.
 type response uint8
 
 const (
@@ -113,8 +113,9 @@ const (
 	certainly
 )
 
-// tolerated reports whether the first workload pod was bound although the taint existed. If the time of the taint's
-// removal is too uncertain, a phase "unschedulable" proves that the pod did not tolerate the taint.
+// tolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain whether the
+// pod was bound before the taint was removed, a phase "unschedulable" of the pod proves that the pod did not tolerate
+// the taint.
 func (f *fold) tolerated(h heldTaint) response {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
 		return no
@@ -141,9 +142,9 @@ func (f *fold) tolerated(h heldTaint) response {
 	return possibly
 }
 
-// taintsKnown returns the time from which the agent knew the taints. The result is empty if the agent knew the taints
-// when the node became ready, if a taint of the first state has existed since the registration, or if the agent knows
-// no state.
+// taintsKnown returns the time from which the agent knew the taints. The result is empty in three cases: the agent
+// already knew the taints when the node became ready, the first known state has a taint that kept workloads away since
+// the registration, or no state is known.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {

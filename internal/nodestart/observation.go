@@ -18,7 +18,7 @@ type Booted struct {
 }
 
 // NodeSeen is one version of the Node object. The caller passes versions in the order of their arrival. A list can
-// show a later version than the watch has delivered.
+// return a version that the watch delivers only later.
 type NodeSeen struct {
 	ArrivedAt time.Time
 	// AskedAt is the instant just before the agent requested a list. The object in the response is at least as new as

@@ -30,7 +30,7 @@ func (e *Evidence) addState(s state) {
 	if next {
 		s.arrivedAt = earlier(s.arrivedAt, e.states[i+1].arrivedAt)
 	}
-	if i >= 0 && e.states[i].to > s.from { // the blockers of e.states[i] applied before s, and again after s
+	if i >= 0 && e.states[i].to > s.from { // e.states[i] has versions before and after s, so s splits it
 		back := e.states[i]
 		back.from, back.arrivedAt = s.from+1, back.lastAt
 		s.arrivedAt = earlier(s.arrivedAt, back.arrivedAt)
