@@ -66,7 +66,7 @@ func (t Timeline) milestone(name string) time.Time {
 	return time.Time{}
 }
 
-// longest describes the longest parts of the spans. A part is the sum of all spans with the same text.
+// longest returns a text that lists the longest parts. All spans with the same text are one part.
 func longest(spans []Span) string {
 	type part struct {
 		text   string

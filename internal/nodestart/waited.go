@@ -8,9 +8,9 @@ import (
 )
 
 // WaitedFor returns one sentence about the time for which a pod waited for the start-up of its node. The result is
-// empty if the pod was created after the node had registered, or if the pod's binding is unknown. The wait ends when
-// the pod is bound, but at the latest when the node can run workload pods: a pod that is bound later also waits for
-// something else.
+// empty if the pod was created, or its last scheduling gate was removed, after the node had registered, or if the pod's
+// binding is unknown. The wait ends when the pod is bound or when the node can run workload pods, whichever is earlier.
+// After that, an unbound pod waits for something else.
 func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {
@@ -46,8 +46,8 @@ func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	return text
 }
 
-// MayHaveWaited reports whether a pod waited at least a second to be scheduled. A pod that was scheduled sooner waited
-// for its node only briefly, or not at all.
+// MayHaveWaited reports whether a pod waited at least a second to be scheduled. A pod that was scheduled within a
+// second waited for its node only briefly, or not at all.
 func MayHaveWaited(pod api.Record) bool {
 	var waited time.Duration
 	for _, p := range pod.Phases {

@@ -29,8 +29,8 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends the metrics of /metrics at an interval. All values count from the start of the agent. So after a
-// failed request, the next request contains the same data, and no queue is necessary.
+// Metrics sends the metrics of /metrics at an interval. Counters and histograms count from the start of the agent. So
+// the request after a failed request contains the same counts, and no queue is necessary.
 //
 // Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {

@@ -80,7 +80,7 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 	return spans
 }
 
-// isSamePod reports whether two phases are steps of one pod's start-up for which the node waited.
+// isSamePod reports whether b is a step of the same pod in the same phase of the node as a.
 func isSamePod(a, b api.NodePhaseRecord) bool {
 	return b.Step != "" && a.Phase == b.Phase && a.Pod == b.Pod && a.Taint == b.Taint && a.Owner == b.Owner
 }

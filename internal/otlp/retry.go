@@ -31,7 +31,7 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	}
 }
 
-// hasNoResponse reports whether no collector listened, or whether the collector disconnected before it responded.
+// hasNoResponse reports whether no collector listened or the collector disconnected before it responded.
 func hasNoResponse(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||

@@ -53,8 +53,8 @@ const (
 	exponentialHistogram = "base2_exponential_bucket_histogram"
 )
 
-// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics. Prometheus
-// metrics count from the start of the agent.
+// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics, which count
+// from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
 	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},
@@ -217,9 +217,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey records problems with a client's certificate and key. The exporters read the certificate and the
-// key from variables with the same prefix. The variables for the signal have priority over the general variables.
-// The exporters silently ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
+// checkClientKey records problems with a client's certificate and key. The exporters read both from the signal's
+// variables, or both from the general variables. The variables for the signal have priority. The exporters silently
+// ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"

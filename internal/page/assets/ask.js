@@ -43,7 +43,7 @@ export function pause(milliseconds, signal) {
 // An Aggregate requests its sums again after a change, at most every few seconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
-  #least; // milliseconds between two requests
+  #least; // minimum ms between two requests
   #takes;
   #fares; // called with an error, or without an argument after a success
   #askedAt = -Infinity;

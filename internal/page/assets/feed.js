@@ -54,7 +54,7 @@ export class Feed {
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // `gone` can replace an unsent event of the pod, such as the end of its start-up.
+      // `gone` can arrive in place of another event, such as the end of the start-up.
       if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
     on('pulls', ({ items }) => this.#known.pulling(items));

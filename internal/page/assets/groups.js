@@ -14,7 +14,7 @@ export function workloadsOf(all, now) {
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
     g.p50 = percentile(g.members.filter(isMeasured).map((s) => s.total), 50);
-    g.longest = most(g.members.filter((s) => !(s.error >= age(s, now))), (s) => age(s, now)); // without start-ups of unknown length
+    g.longest = most(g.members.filter((s) => !(s.error >= age(s, now))), (s) => age(s, now)); // only start-ups of known length
     g.grows = g.longest !== null && starts(g.longest);
     g.slowest = g.longest ? age(g.longest, now) : NaN;
     g.subject = g.of + '/' + (g.longest?.owner === '' ? g.longest.shownName : g.name);
