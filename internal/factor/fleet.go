@@ -75,7 +75,7 @@ func (f *Fleet) registry(name string) *registrySums {
 	return r
 }
 
-// Add adds the totals of a node in the window. The caller must add each node only once.
+// Add adds a node's totals for the window. The caller must add each node only once.
 func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 	n := f.node(node)
 	n.ended += totals.Ended
@@ -110,7 +110,7 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 	}
 }
 
-// AddPast adds the totals of a node in the time before the window.
+// AddPast adds a node's totals for the time before the window.
 func (f *Fleet) AddPast(totals api.TotalsRecord) {
 	for _, r := range totals.Registries {
 		f.registry(r.Registry).past.add(contentOf(r))

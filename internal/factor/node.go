@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. With less work than
-	// leastUnits, a comparison is not possible.
+	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. If the other nodes
+	// did less of this work, a comparison is not possible.
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
-	// maxUnreported is the maximum average number of unreported milestones per start-up. A node with more unreported
-	// milestones per start-up has no factor, because these milestones would hide a slow network.
+	// maxUnreported is the maximum average number of unreported milestones per start-up. If a node exceeds this
+	// maximum, the node has no factor, because the unreported milestones would hide a slow network.
 	maxUnreported = 0.5
 )
 
@@ -73,7 +73,7 @@ type Node struct {
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, per start-up
 	// LostIn divides Lost by kind of work. The kind with the most lost time is first. A negative value means that the
-	// node is faster than the other nodes. Without a factor or start-ups, LostIn is empty.
+	// node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
 	LostIn []LostWork
 	Why    string
 	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes the

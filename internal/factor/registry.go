@@ -14,8 +14,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share (0 to 1) of the reference pulls' time that counts as time for their bytes. The
-	// time for the bytes is proportional to the number of bytes.
+	// The time of the reference pulls, minus pullOverhead for each pull, is proportional to their bytes. leastByBytes
+	// is the minimum share (0 to 1) of the reference pulls' time that remains after this subtraction.
 	leastByBytes = 0.1
 )
 
@@ -39,7 +39,7 @@ func (r *registrySums) add(totals api.RegistryTotals) {
 type Registry struct {
 	Registry   string
 	Nodes      int // number of nodes with at least one pull: completed, failed or in progress
-	Pulls      int // number of pulls in the window that downloaded content and have a known duration
+	Pulls      int // number of the window's pulls that downloaded content and have a known duration
 	Failures   int
 	InProgress int
 	Bytes      int64

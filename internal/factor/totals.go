@@ -98,9 +98,9 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the bytes, the duration and the unpacking time of a pull. The same values are part of the metrics
-// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
-// podlapse_image_unpack_duration_seconds, and of the metrics of sized pulls.
+// addContent adds the bytes, the duration and the unpacking time of a pull. The agent adds the same values to the
+// metrics podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
+// podlapse_image_unpack_duration_seconds, and to the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {
 	r := t.registry(pull.Registry)
 	if pull.Unpack != nil {

@@ -32,7 +32,7 @@ type Feature struct {
 	Start func(agent Agent) Hooks
 }
 
-// Node is the part of the agent's configuration that the flags of a feature use.
+// Node is the part of the agent's configuration that a feature needs to validate its flags.
 type Node struct {
 	Name    string
 	Runtime bool // false if the agent sends no queries to the container runtime
@@ -73,8 +73,8 @@ type Hooks struct {
 // Component is a running part of a feature.
 type Component struct {
 	Name string // used in error messages
-	// Last is true if the component stops together with the sinks of start-ups. If Last is false, the component stops
-	// earlier, together with the sources.
+	// Last is true if the component stops late, together with the sinks. If Last is false, the component stops earlier,
+	// together with the sources.
 	Last bool
 	Run  func(ctx context.Context) error // blocks until ctx is done
 }

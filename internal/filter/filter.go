@@ -20,7 +20,7 @@ type Filter struct {
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // minimum total; if Phases is set, the minimum sum of the durations of these phases
+	SlowerThan time.Duration // the total must be longer; if Phases is set, the sum of these phases must be longer
 	Since      time.Time
 	Gone       *bool
 }
@@ -66,7 +66,7 @@ func DetailOf(t timeline.Timeline) Detail {
 func (f Filter) MayMatch(k Key) bool {
 	return f.MatchesName(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
-		(f.SlowerThan == 0 || k.Total > f.SlowerThan) && // the durations of phases are part of the total
+		(f.SlowerThan == 0 || k.Total > f.SlowerThan) && // the phases together are never longer than the total
 		(k.SettledAt.IsZero() || !k.SettledAt.Before(f.Since)) &&
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
@@ -79,8 +79,8 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The namespace, name,
-// owner and labels do not change with the progress of the start-up, but users can change the labels.
+// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The start-up's progress
+// does not change these fields, but users can change the labels.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.MatchesName(k) && f.placed(d) }
 
 // MatchesName reports whether a start-up has the namespace and the name in the filter. Both never change.

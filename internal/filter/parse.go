@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxText is the maximum length of a parameter in bytes. The limit is necessary because errors quote parameters and
-// the parser of selectors can expand parameters.
+// maxText is the maximum length of a parameter in bytes. The limit is necessary because error messages quote
+// parameters, and because a parsed label selector can need much more memory than its text.
 const maxText = 4096
 
 // parsers maps each parameter to its parser.

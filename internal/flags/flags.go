@@ -46,12 +46,12 @@ var ErrHelp = errors.New("help requested")
 
 type givenValue struct {
 	value string
-	from  string // name of the flag; includes the variable's name if the value comes from the variable
+	from  string // name of the flag for errors; also names the environment variable if the value comes from it
 }
 
-// Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, and then the
-// default. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any
-// other error lists all problems, and names the flag of each problem.
+// Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the
+// variable is also missing or empty, Parse uses the default. Parse returns the arguments that are not flags. If the
+// arguments request help, the error is ErrHelp. Any other error lists all problems, and names the flag of each problem.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -108,8 +108,8 @@ func withDashes(name string) string {
 
 // parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
 // last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. If the word after a switch is a valid value, the word is the switch's value. If the command accepts
-// arguments, any other word after a switch is an argument.
+// problems. If the word after a switch is a valid value, the word is the switch's value. If the word is not a valid
+// value and the command accepts arguments, the word is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

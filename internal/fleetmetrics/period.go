@@ -29,22 +29,24 @@ func (p period) length() time.Duration { return time.Duration(p.hours) * hour }
 
 func (p period) since() time.Time { return p.until.Add(-p.length()) }
 
-// The method "sum" returns an expression for the sum of a recorded series over the period. The sum has one value for
-// each window. The windows cover the whole period, and do not overlap.
+// The method "sum" returns an expression for the sum of a recorded series over the period. The expression adds up one
+// value for each window. The windows cover the whole period, and do not overlap.
 func (p period) sum(series string, window time.Duration) string {
 	return p.over("sum_over_time", series, window)
 }
 
 // The method "over" returns an expression that applies a function to a series. The function receives one value for each
-// window in the period: the value at the end of the window. PromQL evaluates a subquery at multiples of the window. So
-// the expression shifts the series, and the last window ends at the end of the period. The range is a second shorter
-// than the period, because Prometheus 2 includes the start of a range, unlike Prometheus 3.
+// window in the period: the value at the end of the window. PromQL evaluates this subquery only at Unix times that are
+// multiples of the window. So the expression shifts the series by an offset, and the last window then ends at the end
+// of the period. The range is a second shorter than the period, because Prometheus 2 includes the start of a range,
+// unlike Prometheus 3.
 func (p period) over(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }
 
-// shifted returns an expression for a series that PromQL evaluates at multiples of the window.
+// shifted returns an expression that shifts a series: at a multiple of the window, the expression has the value that
+// the series has at the end of one of the period's windows.
 func (p period) shifted(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
@@ -58,11 +60,12 @@ func (p period) hoursWith(metric string) string {
 }
 
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after
-// the agent has started. A series that begins within the period counts from zero if the agent was scraped at the start
-// of the period, or started within the period. rules.yaml explains the four cases. If the agent restarted in the
-// period, the latest value of the counter lacks the increase before the restart. PromQL's function increase handles
-// restarts, but ignores the first value of a series. For a series that begins within the period, the expression uses
-// the larger number: the latest value, or the result of increase.
+// the agent has started. If a series begins within the period, its first value is part of the increase in two cases:
+// Prometheus scraped the agent at the start of the period, or the agent started within the period. The header of
+// rules.yaml lists the four cases. If the agent restarted in the period, the latest value of the counter lacks the
+// increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a series. If
+// the first value is part of the increase, the expression uses the larger number: the latest value, or the result of
+// PromQL's increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

@@ -91,7 +91,7 @@ func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response,
 	}
 	switch code := response.StatusCode; {
 	case code == http.StatusForbidden && request.Method == http.MethodPost:
-		return response, body, nil // some proxies allow only GET, so package v1 sends the query again with GET
+		return response, body, nil // some proxies reject POST, so package v1 repeats the query with GET
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return response, nil, ErrRefused
 	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:

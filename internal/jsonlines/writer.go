@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// queueLength is the maximum number of start-ups and terminations in the queue while the reader of standard output
-	// is slow. A busy node needs hours to fill the queue.
+	// queueLength is the maximum number of items in the queue. If the reader of standard output is blocked, a busy node
+	// needs hours to fill the queue.
 	queueLength = 1024
 	// queueSpare is the number of queue entries that only completed start-ups and terminations can use. The Writer can
 	// drop a start-up in progress, because it writes this start-up again later.
@@ -52,8 +52,8 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is an entry of the queue. By default, an item is the start-up of a pod. If the field "terminated" is true, the
-// item is the termination of the pod instead. If the field "node" is not nil, the item is the start-up of the node.
+// item is an entry of the queue. If the field "node" is not nil, the item is the start-up of the node. If the field
+// "terminated" is true, the item is the termination of a pod. Otherwise, the item is the start-up of a pod.
 type item struct {
 	timeline.Timeline
 	terminated bool
@@ -68,8 +68,8 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
-	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, so that the next
-	// agent can write it. Offer and Run call Done. Done must not block.
+	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, so that the agent
+	// can write it after a restart. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 
