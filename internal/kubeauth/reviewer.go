@@ -24,7 +24,8 @@ const reviewTimeout = 3 * time.Second
 const remedyForbidden = "give the ServiceAccount the rules of the component metrics-auth, or use " +
 	"--web-auth=none: "
 
-// errFlood means that too many tokens or paths are new, so the agent does not send the review to the API server.
+// errFlood means that requests with new tokens or paths exceed the rate limits, so the agent does not send the review
+// to the API server.
 var errFlood = errors.New("too many requests with new tokens or paths: retry later")
 
 // Reviewer decides which requests the agent serves. A Reviewer is safe for concurrent use.
@@ -42,9 +43,9 @@ type Reviewer struct {
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the
-	// request's client. When this limit is used up, the review counts against the shared limit for unknown tokens.
-	// Because of the limits for each client, a scraper with a new token gets its reviews even if other clients send
-	// many tokens.
+	// request's client. When this limit is used up, further reviews of the client count against a limit that all
+	// clients share (unknownRate). So a scraper with a new token gets its reviews even if other clients send many
+	// tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 

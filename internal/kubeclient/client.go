@@ -15,8 +15,8 @@ func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }
 
-// NewWithFrames creates a client in the same way as New. For each encoding, the function framesOf returns the size
-// limit and the conversion of single watch events.
+// NewWithFrames creates a client in the same way as New. For each encoding, such as protobuf, the function framesOf
+// returns the Frames: the size limit and the conversion of watch events.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {

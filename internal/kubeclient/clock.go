@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is the maximum number of clock readings that wait for Run. More than clockReadings readings arrive only
-// if many watches open at the same time. The Clock drops readings above the maximum, because they contain no new
+// clockReadings is the maximum number of clock readings that wait for Run. The number of waiting readings reaches the
+// maximum only if many watches open at the same time. The Clock then drops new readings, because they contain no new
 // information.
 const clockReadings = 16
 
@@ -24,7 +24,7 @@ func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
 
-// Run observes clock readings until ctx is done and then returns nil.
+// Run passes each clock reading to the function "observe". Run returns nil when ctx is done.
 func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.Observation)) error {
 	for {
 		select {
@@ -36,7 +36,7 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
-// Waiting removes and returns the readings that Run has not observed yet. Waiting does not block.
+// Waiting returns the readings that still wait for Run, and removes them from the Clock. The method does not block.
 func (c *Clock) Waiting() []timeline.ClockSeen {
 	var readings []timeline.ClockSeen
 	for {

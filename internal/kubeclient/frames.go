@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Frames limits the size of a watch's events before the client decodes the events. A frame is client-go's term for an
-// encoded event. With the zero value, the client reads events in the same way as client-go.
+// Frames limits the size of a watch's events before the client decodes the events. client-go calls an encoded event a
+// frame. With the zero value, the client reads events in the same way as client-go.
 type Frames struct {
 	// Max is the maximum size of an event in bytes. If Max is zero, Frames has no effect.
 	Max int

@@ -20,7 +20,8 @@ const responseTimeout = 30 * time.Second
 
 const (
 	// ProvenAfter is how long a watch must stay open to prove that the API server works. ProvenAfter is necessary
-	// because client-go returns a closed watch if the connection broke before the response.
+	// because an opened watch proves nothing: if the connection breaks before the response, client-go returns a closed
+	// watch and no error.
 	ProvenAfter = time.Second
 	// CatchUp is how long a new watch can still deliver old events. The API server sends all missed events in one
 	// burst, and does not mark the last event.

@@ -45,8 +45,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. A viewer that blocks keeps at most maxBatch
-	// events in memory after the log has dropped these events.
+	// maxBatch is the maximum number of events that Viewer.Next returns. While a viewer does not read, the events of
+	// its last batch stay in memory, even if the log has dropped these events.
 	maxBatch = 64
 )
 

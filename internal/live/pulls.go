@@ -30,8 +30,8 @@ type pullLook struct {
 	next time.Time // earliest time of the next query
 	at   time.Time // time of the last query
 	some bool      // true if the last query found pulls
-	// The field "states" contains the pods whose image was being downloaded at the last query. The keys are the UIDs,
-	// and the values are the phases at this query.
+	// The field "states" contains the pods whose image was being downloaded or unpacked at the last query. The keys are
+	// the UIDs of the pods, and the values are their open phases at that time.
 	states map[string]timeline.Phase
 }
 
@@ -55,8 +55,8 @@ func (l *pullLook) look(ctx context.Context) {
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
 }
 
-// resend sends a pod again if the download of the pod's image has just begun or ended. No observation reports when a
-// download begins or ends.
+// resend sends a pod again if the download of the pod's image has just begun or ended, because no observation reports
+// these changes.
 func (l *pullLook) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

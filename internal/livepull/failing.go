@@ -16,17 +16,17 @@ type failingPull struct {
 // waitingPull is a pull that a pod waits for, with the namespace of the pod.
 type waitingPull struct {
 	namespace string
-	bucket    int // group of the pod's workload
+	bucket    int // group of the pod's workload: see bucketOf
 	timeline.Pull
 }
 
 // buckets is the number of groups of workloads.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload, or of the pod if it has no owner. Runners of CI jobs create many pods
-// without an owner in one namespace, and a broken registry must not look like the problem of a single workload. All
-// pods of a workload have the same group on all nodes. So pods of several groups prove that several workloads are
-// affected.
+// bucketOf returns the group of a pod's workload. All pods of a workload have the same group on all nodes. So if pods
+// of several groups have failing pulls, several workloads are affected. Here, a pod without an owner is a workload of
+// its own, because runners of CI jobs create many such pods in one namespace: a broken registry must not look like the
+// problem of a single workload.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

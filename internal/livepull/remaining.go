@@ -6,12 +6,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining is the longest remaining time that podlapse reports. If a download needs longer, its recent rate does
-// not predict its end.
+// maxRemaining is the longest remaining time that podlapse reports. If the recent rate results in a longer time, this
+// rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 
 // The function "remaining" returns the time until all content of a download has arrived, if the recent rate stays the
-// same. The result excludes the unpacking. If the rate or the size is unknown, the result is 0.
+// same. The result excludes the unpacking. The result is 0 if the rate or the size is unknown, or if the remaining time
+// is longer than maxRemaining.
 func remaining(d imagepull.Download) time.Duration {
 	rest := d.TotalBytes - d.DoneBytes
 	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {

@@ -94,8 +94,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If a download
-//     with an unknown repository can belong to several pulls or to another starting pod, Records omits the download.
+//   - If the repository of a download is unknown and only one requested pull has no download yet, this pull gets the
+//     download. If such a download can belong to several pulls or to another starting pod, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assigned() {
@@ -131,8 +131,8 @@ func (s Snapshot) assigned() []requestedPull {
 			fitting[0].take(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download gets no record: the runtime is downloading none of its blobs, or its repository is not
-			// known yet.
+			// This download gets no record. Either the runtime is not downloading any blob of it at this time, or its
+			// repository is not known yet.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -230,8 +230,8 @@ func (s Snapshot) isOver(d imagepull.Download) bool {
 }
 
 // mayBeOurs reports whether a download of an unknown repository can belong to a pod that is starting or has just
-// started. The layers of a pull arrive after the manifest, which names the repository. A download whose repository
-// stays unknown is an import.
+// started. The manifest of a pull arrives before its layers. So if the manifest of a download is still unknown after 10
+// seconds, the download is an import, for example by "ctr images import".
 func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {

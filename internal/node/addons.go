@@ -43,11 +43,15 @@ type RestartKind struct {
 
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
-	Addons          []AddonState
-	DroppedAddons   int // add-ons beyond maxAddons, and add-ons whose name is already in use in another namespace
-	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // restarts beyond maxRestartSeries, and restarts of add-ons whose name is already in use
-	Available       bool   // true if all pods of all add-ons are available
+	Addons []AddonState
+	// DroppedAddons is the number of add-ons that Addons omits: add-ons above the maximum (maxAddons), and add-ons
+	// whose name is already in use in another namespace.
+	DroppedAddons int
+	Restarts      map[RestartKind]uint64
+	// DroppedRestarts is the number of container restarts that Restarts omits: restarts that need a series above the
+	// maximum (maxRestartSeries), and restarts of add-ons whose name is already in use in another namespace.
+	DroppedRestarts uint64
+	Available       bool // true if all pods of all add-ons are available
 }
 
 // Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods of Jobs, and pods that have
@@ -99,7 +103,8 @@ func NewAddons(selector Selector, now func() time.Time) *Addons {
 
 var _ podwatch.Follower = (*Addons)(nil)
 
-// isAddon reports whether a pod is an add-on. isAddon excludes pods of Jobs, evicted pods and completed pods.
+// isAddon reports whether a pod is an add-on. isAddon excludes pods of Jobs, and pods that have succeeded or failed,
+// for example evicted pods.
 func (a *Addons) isAddon(pod *corev1.Pod, addon Addon) bool {
 	return a.selector.matches(pod) && addon.Controller != "Job" && addon.Controller != "CronJob" &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
@@ -150,7 +155,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// holders returns the pod that gets each add-on name: see comparePriority.
+// For each add-on name, holders returns the pod that gets this name: see comparePriority.
 func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
