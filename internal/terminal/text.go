@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// MaxText is the maximum length of an untrusted text in the output, in bytes. A message of the kubelet can contain a
-// megabyte.
+// MaxText is the maximum length of an untrusted text in the output, in bytes. A message from the kubelet can be a
+// megabyte long.
 const MaxText = 4 << 10
 
 // ellipsis marks the end or the beginning of a shortened text.

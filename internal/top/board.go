@@ -26,14 +26,14 @@ const (
 type Layout struct {
 	SortBy    string // value of --sort-by; empty for the default order of each table
 	Wide      bool   // true to show more columns
-	NoHeaders bool   // true to show only rows
+	NoHeaders bool   // true to show only the rows of the tables
 	Selected  bool   // true if the agents report only selected pods; the Board then counts only these pods' pulls
 }
 
 // Board holds the state of all connected agents.
 type Board struct {
 	layout Layout
-	since  time.Duration     // time after which the Board no longer shows a completed start-up
+	since  time.Duration     // how long the Board shows a start-up after its completion
 	agents map[string]*agent // agents, by the name of the agent
 	over   int               // number of rows of completed start-ups
 	begun  int               // number of rows of start-ups in progress
@@ -59,7 +59,7 @@ type row struct {
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // durations at the time in the field updatedAt
+	total, inPhase        time.Duration // durations at updatedAt
 	accuracy              time.Duration // error bound of the total
 	updatedAt             time.Time
 	createdAt, settledAt  time.Time
@@ -74,9 +74,9 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown returns a duration plus the time since the row arrived. grown uses the reader's clock, because the node's clock
-// can differ. For an unreachable agent, grown adds only the time until the agent became unreachable, because the
-// start-up might be over.
+// grown returns the argument "length", plus the time since updatedAt if the start-up is in progress. grown uses the
+// reader's clock, because the node's clock can differ. If the agent is unreachable, grown adds only the time until
+// lostAt, because the start-up might be over.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length

@@ -16,8 +16,8 @@ import (
 // maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the minimum number of rows of each table in a view. If a table has fewer than leastShown rows, a view
-// always shows all rows of this table.
+// leastShown is the number of rows that View reserves for completed start-ups, so that the start-ups in progress do not
+// fill the whole screen.
 const leastShown = 5
 
 // View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
@@ -124,7 +124,7 @@ func clipped(text string, page terminal.Page) string {
 	return terminal.Clip(text, page.Columns)
 }
 
-// headline returns the line with the counts. The number of nodes includes unreachable nodes.
+// headline returns the line with the counts. The number of nodes includes the nodes of unreachable agents.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
 	if named := b.nodes(); len(named) == 1 {
@@ -154,7 +154,7 @@ func plural(number int, word string) string {
 	return word + "s"
 }
 
-// pullsOf counts the pulls of an agent.
+// pullsOf counts the pulls in progress on an agent's node.
 func (b *Board) pullsOf(a *agent) int {
 	if !b.layout.Selected {
 		return len(a.pulls)
@@ -172,7 +172,7 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// nodes returns the known names of the agents' nodes.
+// nodes returns the names of the agents' nodes, and "?" if a name is unknown.
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {

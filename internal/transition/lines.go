@@ -10,7 +10,8 @@ import (
 )
 
 // Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of the
-// containers in the kubelet's order. The last records describe the image pulls that have timestamps.
+// containers in the kubelet's order. The records of the image pulls come last. A pull whose start is unknown has no
+// record.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about

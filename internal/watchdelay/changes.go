@@ -38,8 +38,8 @@ var kubeletsConditions = map[string]bool{
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// boundAt returns the time from which the watch includes the pod. Before this time, the pod had no node, so the
-// watch of one node's pods did not include the pod.
+// boundAt returns the time at which the pod was assigned to the node. The watch does not include the pod before this
+// time, because the watch selects the pods of one node.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {

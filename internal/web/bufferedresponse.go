@@ -115,7 +115,7 @@ func (r *bufferedResponse) fail(why dropped, status int, word, reason string) {
 // Flush implements http.Flusher.
 func (r *bufferedResponse) Flush() { _ = r.FlushError() } // after an error, the next Write fails too
 
-// FlushError sends the buffer. Afterwards, writes go directly to the connection.
+// FlushError sends the buffer. After FlushError, writes go directly to the connection.
 func (r *bufferedResponse) FlushError() error {
 	if !r.direct {
 		if r.failure != nil {
@@ -147,8 +147,8 @@ func (r *bufferedResponse) writeChunks() error {
 	return nil
 }
 
-// deliver writes the response within deliveryTimeout. deliver stops early if the server needs the memory of a
-// stalled response. deliver ignores errors of the connection, because the client notices these errors.
+// deliver writes the response within deliveryTimeout. deliver stops early if the client stops reading and another
+// response needs the memory. deliver ignores errors of the connection, because the client notices these errors.
 func (r *bufferedResponse) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
@@ -175,7 +175,7 @@ func (r *bufferedResponse) deliver() {
 	}
 }
 
-// cut stops the writing of the response. The caller holds responses.mu, so the request cannot end until the method
+// cut stops the delivery of the response. The caller holds responses.mu, so the request cannot end until the method
 // "cut" returns.
 func (r *bufferedResponse) cut() {
 	// A deadline in the past makes the server close the connection. An error means that the writer does not support

@@ -18,16 +18,15 @@ const (
 	maxConnections = 128
 	// maxPerClient limits the connections of one client, so that other clients can still connect.
 	maxPerClient = 32
-	// guaranteedPerClient is the number of connections that every client can always have, even if no slot is free.
-	// Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
+	// guaranteedPerClient is the number of connections that a client can open even if no slot is free. Two connections
+	// are enough for a scraper that reconnects.
 	guaranteedPerClient = 2
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// A client that has fewer connections than its guaranteed number can take connections from other clients. takeRate
-	// and takeBurst limit how many connections a client outside the node can take. takeRate is the number of taken
-	// connections per second, and takeBurst is the number of connections that a client can take at the same time.
-	// takeRate and takeBurst give a scraper enough time to send its request, even if many clients keep reconnecting.
+	// A client that has fewer connections than its guaranteed number can take connections from other clients. A client
+	// outside the node can take takeBurst connections at once, and then takeRate connections per second. This limit
+	// gives a scraper enough time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
 	// node. Four connections are enough: two for each of the kubelet's two probes.
@@ -42,10 +41,10 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. In this way, scrapers and the kubelet's probes can
-// connect even if a few clients hold many connections, or if many clients hold one connection each. fairListener
-// accepts or closes each connection immediately, so no connection waits in the kernel's queue. netutil.LimitListener
-// has only one limit for all clients and makes further connections wait, so one client could lock out all others.
+// least useful connection yields to a client with fewer connections. Scrapers and the kubelet's probes can connect even
+// if a few clients hold many connections, or if many clients hold one connection each. fairListener accepts or closes
+// each connection immediately, so no connection waits in the kernel's queue. netutil.LimitListener has only one limit
+// for all clients and makes further connections wait, so one client could lock out all others.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -68,7 +67,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 		}
 		taken, yielded := l.enter(conn)
 		if yielded != nil {
-			_ = yielded.Close() // the client sees the closed connection
+			_ = yielded.Close() // the client notices that its connection is closed
 		}
 		if taken != nil {
 			return taken, nil
@@ -77,8 +76,8 @@ func (l *fairListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection. If the connection gets no slot, enter returns nil. The second result is the connection
-// that yields. enter has already released the slot of the yielding connection.
+// enter counts a connection. If the connection gets no slot, both results are nil. The second result is the connection
+// that yields, or nil if no connection yields. enter has already released the slot of the yielding connection.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +110,9 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
-// outside the node can take from other clients. If c's client has reached its guaranteed number or takeRate, a
-// connection can yield only if its client has at least two more connections than c's client.
+// outside the node can take from other clients. If c's client has its guaranteed number of connections or exceeds
+// takeRate, a connection can yield only if the client of this connection has at least two more connections than c's
+// client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

@@ -58,7 +58,7 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 }
 
 // newOpen returns the handler for the path / and for unknown paths. The list of paths and the error responses need no
-// authentication. The handler in the argument "root" itself guards the web page.
+// authentication. The handler in the argument "root" checks the access to the web page.
 func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", root)

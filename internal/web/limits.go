@@ -17,8 +17,8 @@ import (
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// calmRate is guaranteed to every client. Other clients thus cannot use up the rate of a scraper that sends one
-	// request per second.
+	// Every client can send calmRate requests per second, even if other clients use up serverRate. A scraper sends
+	// fewer requests than calmRate allows.
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce is the maximum number of requests that are in progress or waiting. A request can wait for the API
 	// server, for a password hash, or for a slot. The limit allows one request for each connection, although HTTP/2

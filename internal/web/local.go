@@ -74,7 +74,7 @@ func forwarded(r *http.Request) bool {
 }
 
 // localHost reports whether a host is localhost or a loopback address. After DNS rebinding, a browser sends the host
-// name of another site. localHost rejects such host names.
+// name of another site, for which localHost returns false.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
