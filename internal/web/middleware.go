@@ -55,8 +55,8 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// The function "plain" reports whether path.Clean leaves a path unchanged, except for a slash at the end. The mux would
-// redirect the client from any other path.
+// The function "plain" reports whether path.Clean leaves a path unchanged, except for a slash at the end. For a path
+// that path.Clean changes, the mux would redirect the client.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

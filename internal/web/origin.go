@@ -11,11 +11,11 @@ import (
 // rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
 // reach addresses that the other site cannot reach, such as a port that kubectl forwards.
 //
-// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent and sends
-// the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a configured
-// host. A request that does not arrive over loopback can name any host, for example a Service, or the API server if its
-// proxy forwards the request. A request that does not arrive over loopback gets only the data that every client can get
-// at this port.
+// After DNS rebinding, the name of another site resolves to 127.0.0.1: the browser connects to the agent, but sends the
+// site's name as the host. Over loopback, rejectForeign accepts only IP addresses, localhost and configured names as
+// the host. A request that does not arrive over loopback can name any host, for example a Service, or the API server if
+// its proxy forwards the request. A request that does not arrive over loopback gets only the data that every client can
+// get at this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

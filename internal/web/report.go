@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method "report" serves the sums of the past hours and of the start-ups in progress.
+// The method "report" serves the sums of the past hours, including the start-ups in progress.
 func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "limit", "continue")
 	if !ok {

@@ -33,8 +33,7 @@ const (
 	// part.
 	writtenAtOnce = 16 << 10
 	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. While the agent remembers
-	// the cut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's request
-	// immediately.
+	// the cut, it refuses the client's requests immediately if no slot is free.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// heartbeat is the maximum time between two writes to a stream. After this time, the agent writes an empty comment,
-	// so that proxies keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for the time heartbeat,
+	// the agent writes an empty comment, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second
@@ -120,8 +120,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// The method "next" returns the next events. If no events arrive until a heartbeat is due, the method returns no
-// events.
+// The method "next" returns the next events, or no events if a heartbeat is due before an event arrives.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithDeadline(ctx, o.writtenAt.Add(heartbeat))
 	defer cancel()
@@ -135,7 +134,7 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 // choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
 // frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
 // pods never change. If the namespace and the name match, but another property (for example, a label) does not match,
-// the pod might have matched earlier. In this case, the frame tells the viewer to remove the pod.
+// the frame tells the viewer to remove the pod, because the pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

@@ -15,14 +15,14 @@ import (
 )
 
 // These limits bound the memory and the CPU time of one summary. A record with about 40 phases, milestones and pulls
-// needs 14 KB of memory. So the records of four concurrent requests need at most about 22 MB.
+// needs 14 KB of memory. With these limits, the records of four concurrent requests need at most about 22 MB.
 const (
 	maxSummarized = 200   // start-ups
 	maxEntries    = 16000 // phases, milestones and pulls of all summarized start-ups
 )
 
 // The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
-// the changes that would help. The agent computes the response for each request and keeps nothing between requests.
+// the changes that would help. The agent computes the summary for each request and keeps no summaries between requests.
 func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
 		return
@@ -59,7 +59,7 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 		WhatIf: whatif.Means(records)})
 }
 
-// revisionsOf returns the two revisions to compare. Without the parameter, the result is nil.
+// revisionsOf returns the two revisions to compare. Without the parameter "revision", the result is nil.
 func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	text := r.URL.Query().Get("revision")
 	if text == "" {

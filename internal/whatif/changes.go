@@ -174,8 +174,8 @@ func (s *startUp) configuration() []change {
 }
 
 // missingObject returns the ConfigMap or Secret that is missing according to the kubelet's Events about a container.
-// The result is empty if the Events name no missing object or several missing objects. If the argument is empty, the
-// method reads the Events about the pod.
+// The result is empty if the Events name no missing object or several missing objects. If the argument "container" is
+// empty, missingObject reads the Events about the pod.
 func (s *startUp) missingObject(container string) (object string) {
 	for _, event := range s.record.Events {
 		for word, kind := range map[string]string{"configmap": "ConfigMap", "secret": "Secret"} {
@@ -209,8 +209,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// The variable "hidden" begins as the time from the start of the first run to the start of the latest run. The
-		// loop subtracts the container's own phases. The rest can belong to the phases of other containers.
+		// After the loop, the variable "hidden" is the time between the starts of the first and the latest run that
+		// belongs to no phase of this container. The phases of other containers can hide failed runs in this time.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {

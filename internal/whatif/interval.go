@@ -8,8 +8,8 @@ const (
 	maxProbe      = 24 * time.Hour      // limit of each time setting of a probe
 	maxPhases     = 2048
 	maxContainers = 512
-	// A pod with more than maxPredicted containers has no predictions. The cost of predictions grows with the square of
-	// this number.
+	// A pod with more than maxPredicted containers has no predictions, because the cost grows with the square of the
+	// number of containers.
 	maxPredicted = 64
 )
 

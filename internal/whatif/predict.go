@@ -13,8 +13,8 @@ const (
 	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, Predict requires only
 	// that the middle of the gain's interval is at least gainLeast.
 	gainLeast = 500 * time.Millisecond
-	// variation is a divisor: totalAfter moves each end of the interval outward by a tenth (10 %) of its value. In the
-	// next start-up, the steps that do not change can take up to 10 % more or less time.
+	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
+	// tenth. In the next start-up, the steps that do not change can take up to 10 % more or less time.
 	variation = 10
 )
 
@@ -50,15 +50,15 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// saves reports whether a change can shorten anything. Without this check, the cost of a record would grow with the
-// square of the number of containers, because most changes concern one container and save nothing.
+// saves reports whether a change can shorten anything. Predict skips all other changes. Most changes concern one
+// container and save nothing, and the cost of all changes would grow with the square of the number of containers.
 func (c change) saves() bool {
 	positive := func(i interval) bool { return i.high > 0 }
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
 // helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance. For a
-// probe period, the function tests the middle of the gain's interval.
+// shorter probe period, helps tests only the middle of the gain's interval.
 func helps(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast
@@ -66,8 +66,8 @@ func helps(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// estimate returns the length of the steps that a change removes, limited to the interval of the gain. The result is 0
-// if chance decides whether the change saves time.
+// estimate adds up the times that a change saves in the phases and restarts, and limits the sum to the interval of the
+// gain. The result is 0 if chance decides whether the change saves time.
 func (c change) estimate(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0

@@ -75,8 +75,8 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // The container became able to pass the probe at an unknown time between the last failure and the first success. If the
 // container became able to pass just before the first success, a shorter period would save nothing. In the next
 // start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires several
-// successes, at most one period passes before each further success. A further success can come earlier, because the
-// kubelet also probes when another part of the pod changes.
+// successes, at most one period passes from each success to the next. The next success can come after less than a
+// period, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -128,8 +128,8 @@ func firstProbes(c *container) time.Duration {
 	return longest
 }
 
-// untilPassed returns the longest time from the end of the kubelet's work until a container has passed a probe. The
-// function assumes that no attempt of the probe fails.
+// untilPassed returns the longest time from the end of the kubelet's work until a container has passed a probe.
+// untilPassed assumes that no attempt of the probe fails.
 func untilPassed(p api.ProbeRecord) time.Duration {
 	return betweenProbes(p) * time.Duration(min(max(p.SuccessThreshold, 1), maxContainers))
 }

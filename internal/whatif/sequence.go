@@ -17,8 +17,8 @@ const relist = 1100 * time.Millisecond
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest time that volumes and the network usually need. A phase that takes longer can contain a
-	// wait for another party.
+	// longWork is the longest time that volumes, devices and the network usually need. A phase for volumes, devices or
+	// the network that exceeds longWork can contain a wait for another party.
 	longWork = 2 * time.Second
 )
 
@@ -31,11 +31,11 @@ type change struct {
 	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
 	doubt []bool // for each phase, true if its time can also belong to other phases
-	// The field "wait" contains, for each container, how much shorter the time from the start of its process until its
-	// readiness becomes.
+	// The field "wait" contains, for each container, how much earlier the container is ready after the start of its
+	// process.
 	wait map[string]interval
-	// The field "restarts" contains, for each container, how much shorter the time from its first run until its latest
-	// run becomes, without the time in the field "saved".
+	// The field "restarts" contains, for each container, how much earlier the latest run starts after the first run, in
+	// addition to the time in the field "saved".
 	restarts map[string]interval
 	// unsure is the time that the change might or might not save. The evidence does not show which phase this time
 	// belongs to.
@@ -104,9 +104,9 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 }
 
 // endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases: the
-// pod waited for a readiness gate, the time after the first effect of the change can contain a wait for another party,
-// or another container restarted. If a container restarts while the kubelet works on other containers, the record can
-// hide the failed runs of this container.
+// pod waited for a readiness gate, a group phase after the first effect of the change can contain a wait for another
+// party, or another container restarted. If a container restarts while the kubelet works on other containers, the
+// record can hide the failed runs of this container.
 func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -218,9 +218,9 @@ func (s *startUp) startOf(c *container, first bool) interval {
 
 // moved returns how much earlier, by chance, the kubelet can reach a container. The kubelet lists containers
 // periodically, so the delay until the kubelet detects the end or the start of an earlier container varies. A negative
-// value means that the kubelet reaches the container later. For a sidecar with a startup probe, the method also adds
-// the period of the probe. The result is false if the period of a sidecar's startup probe is unknown. If target is nil,
-// the method adds the variations of all containers.
+// value means that the kubelet reaches the container later. For a sidecar with a startup probe, moved also adds a
+// variation of one probe period. The result is false if the period of a sidecar's startup probe is unknown. If target
+// is nil, moved adds up the variations of all containers.
 func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
