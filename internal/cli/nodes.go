@@ -55,7 +55,7 @@ type nodeItem struct {
 	AgentVersion string              `json:"agent_version"`
 }
 
-// lostItem is the lost time of one kind of work in JSON and YAML output, per start-up.
+// lostItem is the lost time per start-up for one kind of work, in JSON and YAML output.
 type lostItem struct {
 	Work string      `json:"work"`
 	Lost api.Seconds `json:"lost_seconds"`
@@ -290,7 +290,7 @@ func (n listedNode) item() nodeItem {
 }
 
 // Limits above which a factor means that the node or the registry is slow. The alerts for slow nodes and registries use
-// the same limits as the command line, but also have other conditions.
+// the same limits, but also have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3
@@ -307,8 +307,8 @@ func factorText(factor *float64) string {
 	return factorState(factor)
 }
 
-// factorState returns a factor for the state of a row. The factor is rounded to one decimal, so that the command with
-// -w does not print a row again for a small change of the factor.
+// factorState returns a factor, rounded to one decimal, for the state of a row. Without the rounding, a command with -w
+// would print a row again after every small change of the factor.
 func factorState(factor *float64) string {
 	if factor == nil {
 		return "-"

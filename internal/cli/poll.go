@@ -15,7 +15,7 @@ const pollEvery = 5 * time.Second
 // poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
 type poller struct {
 	agents    []agents.Agent               // empty while the command `top` uses streams
-	responses chan agents.Result[snapshot] // has no capacity: each response waits until the board has taken it
+	responses chan agents.Result[snapshot] // unbuffered: a send waits until the board's goroutine receives
 	done      chan struct{}                // has capacity 1, because only one round runs at a time
 	running   sync.WaitGroup
 	busy      bool

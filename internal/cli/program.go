@@ -65,8 +65,8 @@ type Command struct {
 	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
-	// Flags creates the command's table of flags. Each completion calls Flags again. If the command has no flags,
-	// Flags is nil.
+	// Flags creates a new table of the command's flags. The help and the shell completion call Flags. If the command
+	// has no flags, Flags is nil.
 	Flags func() flags.Table
 	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
 	// that the user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions

@@ -59,8 +59,8 @@ func (r agentAccess) withRemedy(err error) error {
 	return r.serverRemedy(err)
 }
 
-// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. In this case,
-// the API server's error message begins with fixed words: see the function "dial" in
+// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. The API
+// server's message for this failure contains "error dialing backend": see the function "dial" in
 // k8s.io/apimachinery/pkg/util/proxy.
 func toKubelet(err error) bool {
 	var unreached *agents.Unreached

@@ -160,7 +160,8 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	return records, failed, nil
 }
 
-// cutList removes the items of a list beyond maxListed. For removed items, cutList adds a note to the errors.
+// cutList removes the items of a list beyond maxListed. If cutList removes items, it adds an error with their number to
+// the argument "failed".
 func cutList[T any](items []T, failed []error) ([]T, []error) {
 	if more := len(items) - maxListed; more > 0 {
 		return items[:maxListed], append(failed, &omitted{pods: more})
@@ -189,7 +190,7 @@ const (
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
 // know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. The second
 // filter selects the pods that the Deployment or the CronJob owns and that have the label for the ReplicaSet or the
-// Job. Names of pods do not prove the owner, because Kubernetes shortens long names.
+// Job. A pod's name does not prove which ReplicaSet or Job created the pod, because Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -205,9 +206,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// The method "above" returns the Deployment or the CronJob that can own the workload. The method also returns the
-// suffix that the Deployment or the CronJob added to the workload's name. For other workloads, the method returns the
-// zero value.
+// The method "above" returns the Deployment or the CronJob that can own the workload. The name of a ReplicaSet or a Job
+// is the name of this owner, a dash and a suffix: the method also returns the suffix. For other workloads, the method
+// returns zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -81,7 +81,8 @@ type agentAccess struct {
 	target  target
 	direct  *client.Client // agent at the address in --server; nil if cluster is set
 	cluster *agents.Cluster
-	// namespace applies to resources that the user names without a namespace. namespace is empty if it is unknown.
+	// namespace applies to resources that the user names without a namespace. With --server, namespace is empty unless
+	// the user set --namespace.
 	namespace string
 	close     func()
 }
@@ -150,8 +151,8 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, error) {
-	// The flags in the result of ofServer configure a direct connection to an agent. Without --server, the API server
-	// forwards all requests.
+	// The flags that ofServer returns configure a direct connection to an agent. Without --server, the command has no
+	// direct connection: the API server forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
 		return agentAccess{}, fmt.Errorf("--server is required for %s: add --server with the URL of one agent",
 			strings.Join(given, ", "))

@@ -105,8 +105,8 @@ func (t *target) podTable() flags.Table {
 }
 
 // noNamespaces returns the namespace flags of a command whose rows have no namespace. kubectl also accepts -A for
-// resources without a namespace. The flag -n is an error, because the command cannot limit its rows to a namespace. The
-// argument "rows" is the plural name of the resource in the rows, for example "nodes".
+// resources without a namespace. If the user sets -n, the command fails, because it cannot limit its rows to a
+// namespace. The argument "rows" is the plural name of the resource in the rows, for example "nodes".
 func (t *target) noNamespaces(rows string) flags.Table {
 	return flags.Table{
 		flags.Switch("all-namespaces", "", &t.allNamespaces,
@@ -153,8 +153,8 @@ func setURL(server **url.URL) func(string) error {
 	}
 }
 
-// setTokenFile returns a function for Flag.Set that reads a token from a file. The size is limited, because the token
-// must fit into a header.
+// setTokenFile returns a function for Flag.Set that reads a token from a file. The size of the file is limited, because
+// the token must fit into an HTTP header.
 func setTokenFile(token *string) func(string) error {
 	return func(path string) error {
 		if path == "" {

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// totalsOf returns the totals of an agent's start-ups in a time window. An old agent does not serve totals, and some
-// users have no permission to get totals. In these two cases, totalsOf adds up the records of the start-ups. If the
-// totals or the records have impossible values, totalsOf fails.
+// totalsOf returns the totals of an agent's start-ups in a time window. If the agent is too old to serve totals, or if
+// the user has no permission to get totals, totalsOf adds up the records of the start-ups. If the totals or the records
+// have impossible values, totalsOf fails.
 func totalsOf(ctx context.Context, c client.Client, window factor.TimeWindow) (api.TotalsRecord, error) {
 	totals, err := c.Totals(ctx, window.Since, window.Until)
 	if err == nil {

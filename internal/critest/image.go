@@ -14,8 +14,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayer and Unpack add the
-// layers of the image.
+// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayers stores the image
+// without the content of its layers. PutLayer and Unpack add the layers.
 type Layers struct {
 	Source  string   // host and path of the registry, without a port; part of the image's identity
 	Names   []string // names of the layers; layers with the same name are the same blob in every image
@@ -83,8 +83,8 @@ func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack commits the snapshot of one layer of an image. After the last layer, Unpack labels the image's config with the
-// name of this layer's snapshot.
+// Unpack commits the snapshot of one layer of an image. If the layer is the image's last layer, Unpack also writes the
+// name of the snapshot into a label of the image's config.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {

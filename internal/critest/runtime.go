@@ -105,8 +105,8 @@ type Options struct {
 // runtime and the path that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
-// Start serves on a Unix socket at path until the test ends or the test calls Stop. Start replaces an existing socket
-// file, like a restarted runtime. The new socket has another inode.
+// Start serves on a Unix socket at path until the test ends or the test calls Stop. If a socket file exists, Start
+// deletes it and creates a new file, like a restarted runtime.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
@@ -175,7 +175,7 @@ func (r *Runtime) Stop() {
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
 // Fault sets a function f that the fake runtime runs before it responds to each request. The function f can wait, or
-// return an error for the request. A nil f ends the fault.
+// return an error for the request. With f set to nil, the runtime responds normally again.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +213,7 @@ func (r *Runtime) interceptStream(
 	return handle(server, stream)
 }
 
-// enter counts a call and applies the fault.
+// enter counts a call and runs the function that the test passed to Fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the age from which an arriving Event no longer counts as new. An Event can be late because the kubelet
-// sends Events from a queue, at --event-qps.
+// maxLiveAge is the age from which an arriving Event no longer counts as new. An Event can arrive late because the
+// kubelet queues its Events and limits their rate (--event-qps).
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -26,9 +26,10 @@ const (
 )
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
-// server. The client that creates an Event chooses all checked texts except the namespace and the resource version. In
-// core/v1 Events, the API server does not limit the length of the client's texts. convertEvent shortens only
-// descriptive texts. If the agent shortened an identifying text, two objects could get the same identity.
+// server. The API server checks the Event's namespace and sets its resource version. The client that creates the Event
+// chooses the other texts that oversized reads, and the API server does not limit their length in core/v1 Events.
+// convertEvent shortens only descriptive texts. If the agent shortened an identifying text, two objects could get the
+// same identity.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -38,7 +39,8 @@ func oversized(event *corev1.Event) bool {
 }
 
 // convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if the
-// watch's initial burst was over when the Event arrived, and if the Event's latest timestamp was recent.
+// watch had been open for at least kubeclient.CatchUp when the Event arrived, and if the Event's latest timestamp was
+// less than maxLiveAge old.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
