@@ -25,8 +25,9 @@ const (
 	rememberedBytes = 256
 )
 
-// involved identifies the pod of an Event. All fields must match, because access control protects only the namespace of
-// an Event. A client that can write Events in a namespace chooses all fields of these Events except the namespace.
+// involved identifies the pod of an Event. An Event counts as an Event of a requested pod only if all three fields
+// match. A client with permission to create Events in a namespace chooses all fields of these Events except the
+// namespace.
 type involved struct{ namespace, name, uid string }
 
 // involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
@@ -59,7 +60,7 @@ func keyOf(event *corev1.Event) eventKey {
 //
 // At the limit, eventCache forgets pods of the namespace with the most Events or bytes, so that a namespace with many
 // Events does not affect other namespaces. In the chosen namespace, eventCache first forgets the pod that has had no
-// new Event for the longest time. eventCache records the forgotten pods.
+// new Event for the longest time. eventCache records which pods it forgot, because it lacks Events of these pods.
 type eventCache struct {
 	namespaces map[string]*share
 	// The field "full" is true if the map had no room for a namespace. If "full" is true, Events of namespaces outside

@@ -14,8 +14,8 @@ import (
 
 // leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
 // interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. So each of 100 pods gets a lease within eventGrace. eventGrace is how long the core waits for late Events
-// (package timeline).
+// slice. If 100 pods need watches, each pod therefore gets a lease within eventGrace, the time for which the core waits
+// for late Events (package timeline).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -62,7 +62,7 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return false
 }
 
-// The method "refused" reports to the health status why the API server refused the watch.
+// The method "refused" reports to the health status that the watch failed, and why, unless the lease has ended.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
@@ -131,9 +131,9 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. If the revision expired before the call of the method "accept", the error does not count as
-// a failure, and the result is true. Otherwise, the result is false. A slow API server can report an expired revision
-// even after the call of the method "accept".
+// pods lose their position. If the API server reports the expired revision before the agent calls the method "accept",
+// the error does not count as a failure, and the result is true. Otherwise, the result is false. A slow API server can
+// report the expired revision after this call.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -68,8 +68,9 @@ func (f *follower) refresh() {
 }
 
 // selector returns the field selector of the watch. The field selector cannot select the node, because Events have no
-// selectable field for the node. Field selectors also cannot combine conditions with OR. If withoutStarts is true, the
-// API server does not send the Events Created and Started, which are half of the Events of a start-up with pulls.
+// selectable field for the node. Field selectors have no OR, so a shared watch cannot select its pods by UID. If
+// withoutStarts is true, the API server does not send the Events Created and Started, which are half of the Events of a
+// start-up with pulls.
 func (f *follower) selector(withoutStarts bool) string {
 	terms := []fields.Selector{fields.OneTermEqualSelector("source", "kubelet")}
 	if f.alone != nil {

@@ -32,7 +32,7 @@ type samples struct{ taken, failed prometheus.Counter }
 
 // The type "refused" counts ignored Events by reason.
 type refused struct {
-	oversized prometheus.Counter // the Event is longer than any Event of the kubelet
+	oversized prometheus.Counter // the whole Event or an identifying text is too long to come from the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
 	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
 }

@@ -82,7 +82,8 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch must release its slot before it opens, because another watch waits for the slot.
+// othersWait reports whether a watch that has ended must release its slot instead of opening again, because another
+// watch waits for the slot.
 func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,9 +18,10 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. Such a sample counts as older
-	// than all Events of the pod. If all usable samples are younger, the pod uses the oldest of these samples. The
-	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
+	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. A sample of at least this age
+	// counts as older than all Events of the pod. A younger sample might be newer than the pod's first Event, because
+	// the kubelet's timestamps have a resolution of one second, and because the pod watch can deliver the pod late. If
+	// all usable samples are younger than settled, the pod uses the oldest of them.
 	settled = 2 * time.Second
 	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
 	// that begins at an older revision, etcd must read more revisions.
@@ -31,7 +32,8 @@ const (
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
 	likelyFor = 5 * time.Minute
-	// maxSampleAge is shorter than the interval at which the API server compacts etcd (--etcd-compaction-interval).
+	// maxSampleAge is how long the agent keeps a sample. This time is shorter than the interval at which the API server
+	// compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute
 )
 
@@ -49,7 +51,7 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 // observed all Events about the pod that the API server stored between the time `since` and the revision.
 type position struct {
 	revision uint64
-	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
+	since    time.Time // by the agent's clock; zero if the agent has all Events up to the revision
 	// The field "limited" is true if the agent did not read the Events from before the time `since`, because the
 	// namespace is large.
 	limited bool
@@ -99,10 +101,10 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random duration,
-// because an earlier sample covers the pod. The random wait spreads the load, because the pods of a new DaemonSet
-// arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first
-// Events, so the goroutine does not wait. The caller must hold the lock of Source.
+// requestSample wakes the goroutine that takes samples. If an earlier sample covers the new pod, urgent is false, and
+// the goroutine first waits for a random duration. This wait spreads the load when the pods of a new DaemonSet arrive
+// on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first Events,
+// so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {

@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// all pods above this limit wait for a watch. In any other namespace, more than maxAlone requested pods share one
-	// watch. Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the
-	// watch does not select.
+	// the other pods wait until one of these watches ends or releases its slot. In any other namespace, more than
+	// maxAlone requested pods share one watch. Each watch is expensive: the API server decodes every new Event of the
+	// namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
@@ -65,10 +65,10 @@ func (s *Source) join(f *follower, p *request) {
 	p.shared = f
 }
 
-// The method "share" starts a shared watch. If a pod's own watch waits for a slot, this watch leaves the queue. In the
-// queue, the shared watch takes the place of the first watch that left. The pods' open watches continue until the
-// shared watch has delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot
-// is free, the method "share" stops one of the open watches.
+// The method "share" starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and
+// the shared watch takes the place of the first of them. The pods' open watches continue until the shared watch has
+// delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free, the
+// method "share" stops one of the open watches.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f

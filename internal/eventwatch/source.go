@@ -53,10 +53,11 @@ type Config struct {
 // Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If more than
 // maxAlone pods of a namespace are requested, Source opens one shared watch for these pods.
 //
-// At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases
-// its slot after a lease and goes to the end of the queue. No Event is lost, because the next watch begins at the
-// revision at which the previous watch ended. Between two leases, the pod is not watched, and EventsLost reports this
-// gap. If a pod waits for longer than unservedAfter, EventsLost with the field Limited reports the wait.
+// At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases its
+// slot after a lease and goes to the end of the queue. Between two leases, the agent receives no Events of the watch's
+// pods, and EventsLost reports this gap. The next watch also delivers the Events from the gap, because it begins at the
+// revision at which the previous watch ended. If a pod waits for longer than unservedAfter, EventsLost with the field
+// Limited reports the wait.
 //
 // A watch begins at a revision that was current shortly before the pod's arrival (PodStarting), so that the API server
 // does not read older Events.

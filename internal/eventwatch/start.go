@@ -90,8 +90,8 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	return earliest, wait
 }
 
-// locate gives a pod its position if a sample provides the position. If a sample would now be too late for the pod,
-// locate clears the pod's time of arrival. The caller must hold the lock.
+// locate sets the pod's position if a sample covers the pod's time of arrival. If no sample covers this time and a new
+// sample would be too late, locate clears the pod's time of arrival. The caller must hold the lock.
 func (s *Source) locate(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -202,9 +202,9 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// The method "expired" handles a revision that the API server no longer holds. The pods that needed the expired
-// revision lose their position, and the watch begins again without the expired revision. If the error does not report
-// an expired revision, the method returns false.
+// The method "expired" handles a revision that the API server no longer holds. The pods that needed this revision lose
+// their position, so the next watch does not begin at this revision. If the error does not report an expired revision,
+// the method returns false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -246,8 +246,8 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
-// The second result is false if the pod's position expired. Without a valid position, the agent does not know from
-// which time on it has received all Events of the pod.
+// The second result is false if the pod's position expired. Without a valid position, the agent does not know since
+// when it has received all Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

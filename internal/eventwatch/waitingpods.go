@@ -20,9 +20,9 @@ func (s *Source) waiting() int {
 	return count
 }
 
-// waitingPods returns the pods that have waited for a slot for at least unservedAfter. While a pod waits, waitingPods
-// returns the pod only once. When the next pod has waited for unservedAfter, the channel "next" delivers a value. If no
-// further pod waits, the channel "next" is nil.
+// waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
+// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. If
+// waitingPods has already returned every waiting pod, "next" is nil.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

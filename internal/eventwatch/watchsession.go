@@ -26,7 +26,7 @@ type watchSession struct {
 	proven   bool // the watch has delivered all existing Events
 
 	// The field "named" is true if the host of at least one Event about a requested pod was this node's name. The field
-	// "renamed" is true if the host of at least one Event about a requested pod was another name.
+	// "renamed" is true if the host of at least one Event about a requested pod was not this node's name.
 	named, renamed bool
 }
 
@@ -108,9 +108,9 @@ func (r *watchSession) advanceAll() {
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events. If the watch begins with the history and
-// has delivered no Event, the API server might still be reading the history. So revision returns zero, and the next
-// watch reads the history again.
+// revision returns the revision up to which the watch has delivered Events. If the watch begins with all existing
+// Events and has delivered no Event, the API server might still be reading these Events. In this case, revision returns
+// zero, so that the next watch also begins with all existing Events.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -118,7 +118,7 @@ func (r *watchSession) revision() uint64 {
 	return r.proof.newest
 }
 
-// unshare replaces the shared watch by watches on single pods.
+// unshare replaces the shared watch with watches on single pods.
 func (r *watchSession) unshare() {
 	r.advanceAll()
 	r.source.unshare(r.f)
@@ -143,8 +143,8 @@ func (r *watchSession) meet() {
 			m.whole = !r.cache.forgot(s.pod.watch) && r.knowsKubelet()
 		}
 		if m.since.IsZero() {
-			// The pod's own watch delivered the Events that the shared watch forgot. The pod's own watch and the
-			// shared watch deliver later Events.
+			// If deliveredSince is set, the pod's own watch has delivered the Events that the shared watch forgot. Both
+			// watches deliver each new Event of the pod.
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
@@ -187,8 +187,8 @@ func (r *watchSession) settle() {
 	}
 }
 
-// passOn calls the function "over", which passes on observations and can take a long time. Existing Events can still
-// arrive while the function "over" runs, so the method "passOn" postpones the proof.
+// passOn calls the function "over", which passes on observations and can take a long time. While the function "over"
+// runs, the session receives no Events, so passOn extends the deadline of the proof by this time.
 func (r *watchSession) passOn(over func()) {
 	began := time.Now()
 	over()
@@ -197,19 +197,19 @@ func (r *watchSession) passOn(over func()) {
 	}
 }
 
-// knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's name.
-// If the kubelet uses a host that differs from the node's name, the Events of requested pods contain the kubelet's
-// host. A forged host has no lasting effect, because the kubelet's next Event about a requested pod contains the real
-// host.
+// knowsKubelet reports whether the cache can contain all Events of this node's kubelet. The cache holds only Events
+// whose host is this node's name. If all Events about requested pods contain another host, the kubelet does not use the
+// node's name as its host, and the cache lacks the kubelet's Events. A forged host has no lasting effect, because the
+// kubelet's next Event about a requested pod contains the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores
 // bookmarks, because they contain no Event. take also ignores the watch event DELETED, which means that the Event's
 // time to live ended.
 //
-// A client that can create Events in a namespace chooses all fields of these Events, so take refuses an Event that is
-// longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
-// object.
+// A client that can create Events in a namespace chooses all fields of these Events, so take refuses an Event if the
+// whole Event, or a text that identifies the Event or its pod, is too long to come from the kubelet. take also refuses
+// an Event that has a requested pod's UID but concerns another object.
 func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

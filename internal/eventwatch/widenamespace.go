@@ -9,9 +9,9 @@ import "time"
 const (
 	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096
-	// In a wide namespace, wideSample Events arrive within wideWithin.
+	// A namespace is wide only if wideSample Events arrive within wideWithin.
 	wideWithin = 10 * time.Second
-	// A namespace is wide if more than maxUseless Events arrive for each Event about a requested pod.
+	// A namespace is wide only if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
 	// wideFor is how long a namespace counts as wide. During this time, the agent opens no shared watch of the
 	// namespace.
@@ -45,7 +45,7 @@ func (s *Source) isWide(namespace string) bool {
 	return ok
 }
 
-// unshare replaces a shared watch by watches on single pods. Each new watch begins where the shared watch ends, so no
+// unshare replaces a shared watch with watches on single pods. Each new watch begins where the shared watch ends, so no
 // Event is lost.
 func (s *Source) unshare(f *follower) {
 	s.mu.Lock()
