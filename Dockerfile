@@ -1,4 +1,4 @@
-# `make image` and `docker build .` build this Dockerfile. The build arguments are GO_IMAGE, VERSION and REVISION.
+# `make image` and `docker build .` use this Dockerfile. The build arguments are GO_IMAGE, VERSION and REVISION.
 ARG GO_IMAGE=docker.io/library/golang:1.26.8
 FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src

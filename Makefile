@@ -26,8 +26,9 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The number of pods for each change in the scenario what-if, when `make test` runs it. The default of the scenario is
-# 20. For a change whose pods can start at the same time, the scenario creates at least four pods.
+# The scenario what-if changes pods in several ways. This variable is the number of pods for each kind of change when
+# `make test` runs the scenario. Without the variable, the scenario uses 20 pods. For the changes readiness_period and
+# config_present, the scenario uses at least four pods, because these pods start at the same time.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only after a

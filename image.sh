@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `image.sh NAME:TAG VERSION REVISION ARCHIVE` builds the image as an OCI archive.
-# `image.sh prepare` installs buildah if buildah is missing. It builds no image.
+# `image.sh prepare` only installs buildah, if buildah is missing.
 #   PLATFORMS          platforms to build; default: linux/amd64,linux/arm64.
 #   GO_IMAGE           image with Go for the build; default: an image that the script makes from the installed
 #                      Go, or the image in the Dockerfile if Go is not installed.
@@ -21,12 +21,12 @@ fi
 [ "$*" != prepare ] || exit 0
 name=$1 version=$2 revision=$3 archive=$4
 
-# The script removes its files at the end. It does not use the storage of the machine's own buildah.
+# buildah uses this directory instead of the machine's own storage. The script removes the directory at the end.
 scratch=$(mktemp -d)
 image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
 clean() {
 	image rm --all >/dev/null 2>&1 || true
-	# Only root in the user namespace can remove files that belong to other users of this namespace.
+	# Without root, buildah's files belong to users of its user namespace. Only root in this namespace can remove them.
 	if [ "$(id -u)" = 0 ]; then rm -rf "$scratch"; else buildah unshare rm -rf "$scratch"; fi
 }
 trap clean EXIT
@@ -38,7 +38,7 @@ arguments=()
 if [ -n "${GO_IMAGE:-}" ]; then
 	arguments+=(--build-arg GO_IMAGE="$GO_IMAGE")
 elif command -v go >/dev/null; then
-	# The Dockerfile needs only a shell, certificates and Go from golang's image. Go is mounted, not copied.
+	# The Dockerfile needs only Go, a shell and certificates from its base image. Go is mounted, not copied.
 	mkdir -p "$scratch/go/tmp"
 	# shellcheck disable=SC2046 # a word for each library
 	cp --parents --dereference /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') /etc/ssl/certs/ca-certificates.crt "$scratch/go"

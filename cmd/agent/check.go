@@ -42,8 +42,8 @@ func (f finding) String() string {
 // oneLine joins the lines of an error. Without oneLine, an error of several lines would look like several findings.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// runCheck tests every permission and connection that the command `run` requires. The tests use the code of the
-// command `run`.
+// runCheck tests every permission and connection that the command `run` requires. For these tests, the command `check`
+// calls the same code as the command `run`.
 func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
 	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+

@@ -139,7 +139,7 @@ func (k controlPlane) watch(resource, selector string) error {
 }
 
 // The method "limit" determines whether plain RBAC or node impersonation limits the agent. With node impersonation, the
-// API server must refuse every request of the method "limit".
+// API server must refuse each request that this method sends, because the agent must not read the requested objects.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")

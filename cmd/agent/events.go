@@ -26,10 +26,11 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 }
 
 // withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started.
-// While the runtime is connected, it reports the creation and the start of each container in nanoseconds, so records do
-// not need the Events Created and Started. Without the runtime, these Events are evidence for the creation and the
-// start of a container. With --events=cluster, life traces contain all Events. Therefore, withoutStarts returns nil
-// without the runtime and with --events=cluster.
+// While the runtime is connected, its timestamps of each container's creation and start have a resolution of
+// nanoseconds, so records do not need the Events Created and Started.
+//
+// withoutStarts returns nil in two cases. If the runtime is nil, Created and Started are the evidence for the creation
+// and the start of a container. With --events=cluster, life traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

@@ -23,8 +23,8 @@ import (
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
 		// By default, Go ends a program without a message if the program writes to standard output and no process reads
-		// the output. The agent must log why it ends, so the write must return an error and not end the program.
-		// Commands such as `explain` keep Go's default behavior, which is usual for tools in a pipeline.
+		// the output. The agent must log why it ends, so a failed write must return an error instead. Commands such as
+		// `explain` keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent does its work in many short steps, one after the other, on different goroutines. With several
 		// processors, one processor often has to wake another processor, and these wake-ups take a quarter of the
@@ -42,9 +42,9 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. Two equal
-// signals count as one signal if the second signal arrives within sameSignal. GNU timeout sends its signal twice: to
-// its child, and to the process group of the child.
+// stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. If the
+// first signal arrives again within sameSignal, stopOnSignals ignores the repetition. GNU timeout sends its signal
+// twice: to its child, and to the process group of the child.
 func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals

@@ -25,7 +25,8 @@ type outputs struct {
 	terminations bool
 }
 
-// newOutputs creates the outputs. When all sinks have finished a start-up, the outputs call the function "reported".
+// newOutputs creates the outputs. After every sink has written, sent or dropped a start-up, the outputs call the
+// function "reported".
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)

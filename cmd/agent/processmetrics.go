@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// goMemory selects the useful memory metrics of the Go runtime: heap in use, all allocations since the start, and
-// total memory.
+// goMemory selects three memory metrics of the Go runtime: heap in use, all allocations since the start, and total
+// memory.
 var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs|memory/classes/total):bytes$`)
 
 // registerProcessMetrics registers podlapse_build_info and the metrics of the process and of the Go runtime.

@@ -32,8 +32,8 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 }
 
 // The method "bound" splits the open phase of each starting pod whose image is being downloaded
-// (livepull.Snapshot.Bound). The method queries the runtime only if a download can change at least one of the
-// timelines. If the agent is stopping, the method returns the timelines unchanged.
+// (livepull.Snapshot.Bound). The method queries the runtime only if data about a download could split the open phase of
+// at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
 func (pulls livePullsFunc) bound(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines

@@ -6,21 +6,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "reports" calls a function for each start-up that all sinks of the agent have finished.
+// The type "reports" calls a function for each start-up after every sink of the agent has written, sent or dropped it.
 type reports struct {
 	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
-	missing map[string]int // number of unfinished sinks by pod UID; set when the first sink finishes
+	missing map[string]int // number of sinks that have not called yet, by pod UID; absent before the first call
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// The method "sink" registers a sink. The sink must call the returned function for each start-up that the sink has
-// finished.
+// The method "sink" registers a sink. The sink must call the returned function once for each start-up, after the sink
+// has written, sent or dropped the start-up.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
@@ -39,8 +39,8 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// The method "last" records that one more sink has finished a pod's start-up. The result is true if all sinks have now
-// finished the pod's start-up.
+// The method "last" records that one more sink has called for a pod's start-up. The result is true if all sinks have
+// now called.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -75,7 +75,7 @@ func setSocket(path *string) func(value string) error {
 	}
 }
 
-// runRuntimeProxy serves until ctx is done. The only output is log messages.
+// runRuntimeProxy serves until ctx is done. runRuntimeProxy prints only log messages.
 func runRuntimeProxy(ctx context.Context, call cli.Call) int {
 	var c proxyConfig
 	_, code, ok := call.Parse(c.table(), "runtime-proxy [flags]\n\n"+

@@ -17,9 +17,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports a missed start-up only if
-// the pod reached the node at most newsFor before the agent started. One hour is also the time after which the API
-// server deletes Events by default.
+// newsFor is the maximum age of a missed start-up that the agent reports. A missed start-up ended while no agent ran.
+// The agent reports it only if the pod reached the node at most newsFor before the agent started. By default, the API
+// server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
@@ -73,8 +73,8 @@ func (s savedState) components() []component {
 }
 
 // carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this
-// time. The returned time is the start of the first agent in an unbroken series of agents, but at most newsFor before
-// now. If the saved time is later than now, carriedOn returns now.
+// time. The argument "since" is the previous agent's Scope.Since. If it is more than newsFor before now, carriedOn
+// returns now minus newsFor. If it is zero or later than now, carriedOn returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {

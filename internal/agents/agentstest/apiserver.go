@@ -1,5 +1,5 @@
-// Package agentstest is a small fake API server. The fake server knows pods and forwards requests to agents like the
-// proxy of a real API server.
+// Package agentstest contains a small fake API server. The fake server knows pods and forwards requests to agents like
+// the proxy of a real API server.
 package agentstest
 
 import (
@@ -33,8 +33,8 @@ type Pod struct {
 	// Agent is the address of the agent in the pod. An empty Agent means that no connection reaches the agent. Only
 	// pods with a Port are agents.
 	Agent string
-	// Handler responds to requests over the API server's proxy, instead of the agent at the address Agent.
-	// Port-forwards never use Handler.
+	// Handler, if set, responds to the requests that clients send through the API server's proxy. Without Handler, the
+	// proxy forwards these requests to the address Agent. Port-forwards never use Handler.
 	Handler http.Handler
 	Port    int
 	HTTPS   bool
