@@ -21,10 +21,10 @@ type race struct {
 	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request in the preferred way: over the proxy or over a port-forward. If the request fails, or gets
-// no response within raceAfter, decide also sends the request in the other way. decide chooses the way whose request
-// the agent accepts first. The agent can receive the request twice. A repeated request is harmless, because requests
-// have no body and change nothing.
+// decide sends the request over the proxy, or over a port-forward if experience.preferForward is true. If the request
+// fails, or gets no response within raceAfter, decide also tries the other way. Later requests use the way that reached
+// the agent first (attempt.reached). The agent can receive the request twice. A repeated request is harmless, because
+// requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -57,7 +57,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 	return run.lost()
 }
 
-// start begins an attempt in the given way, unless this attempt has already begun.
+// start begins an attempt over the proxy or over a port-forward, unless this attempt has already begun.
 func (r *race) start(w way) {
 	if r.cancels[w] != nil {
 		return

@@ -1,6 +1,6 @@
 // Package agents finds the agents of a cluster and reaches them through the API server. The command line calls this
-// package on its own goroutines. The package queries pods with plain HTTP requests. The command line and the agent
-// are one program, so client-go's typed clients would increase the memory of every agent.
+// package on its own goroutines. The package reads objects from the API server with plain HTTP requests. The command
+// line and the agent are one program, so client-go's typed clients would increase the memory of every agent.
 //
 // The package can reach an agent in two ways: over the API server's proxy to pods, and over a port-forward. The proxy
 // needs one request on an existing connection, and requires only the verb "get" on pods/proxy. A port-forward also

@@ -13,7 +13,8 @@ import (
 
 // AtOnce is the maximum number of agents that a command queries at the same time. The limit AtOnce protects the API
 // server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for a large cluster.
-// Agents that have been silent for silentAfter do not count toward AtOnce.
+// An agent that has been silent for silentAfter does not count toward AtOnce, unless maxSilent other agents are already
+// silent.
 const AtOnce = 16
 
 // unreadyLimit is the maximum time that Each waits for an agent whose pod is not ready, if Each queries several agents.
@@ -30,10 +31,11 @@ type Result[A any] struct {
 }
 
 // Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first, so
-// that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time.
-// The argument "limit" is the maximum wait for each agent. An agent that stays silent does not delay the queries to
-// other agents for longer than silentAfter. If ctx ends before Each queries an agent, the error in this agent's result
-// wraps ErrNotQueried and the error of ctx.
+// that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time,
+// and in addition at most maxSilent silent agents. The argument "limit" is the maximum wait for each agent. While at
+// most maxSilent agents are silent, a silent agent does not delay the queries to other agents for longer than
+// silentAfter. If ctx ends before Each queries an agent, the error in this agent's result wraps ErrNotQueried and the
+// error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Result[A] {
@@ -43,7 +45,7 @@ func Each[A any](
 }
 
 // EachDone queries all agents like Each, but passes each result with the agent's index to the function "done" as soon
-// as the result is available. Several goroutines call "done" at the same time.
+// as the result is available. Several goroutines can call "done" at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, response Result[A]),

@@ -28,7 +28,7 @@ func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, rev
 	case "Deployment":
 		resource, object = "replicasets", name+"-"+revision
 	case "StatefulSet":
-		resource, object = "controllerrevisions", revision // the label contains the name of the object
+		resource, object = "controllerrevisions", revision // a StatefulSet's revision is the object's name
 	case "DaemonSet":
 		resource, object = "controllerrevisions", name+"-"+revision
 	default:

@@ -22,8 +22,8 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long decide waits for a response in the preferred way, before decide also sends the request in
-	// the other way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long decide waits for a response to its first attempt, before it also tries the other way. If
+	// the network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
@@ -92,8 +92,8 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 		forward: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The port-forward needs no check of the agent's certificate. The API server has authenticated the node,
-			// and the kubelet knows the pod. The API server's proxy also does not check certificates.
+			// A port-forward does not check the agent's certificate, because the API server and the kubelet choose the
+			// pod to connect to. The API server's proxy does not check certificates of pods either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -124,8 +124,8 @@ type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent responded and accepts requests in this way
-	final    bool           // a request in the other way would also fail
+	reached  bool           // the agent itself responded, and the response is not the refusal notLocal
+	final    bool           // the other way to reach the agent would also fail
 	local    bool           // the agent accepts only loopback clients
 }
 

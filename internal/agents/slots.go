@@ -10,9 +10,9 @@ const (
 	// accept no connection and send no error, so many dead agents would otherwise delay the queries to all other
 	// agents. An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
-	// maxSilent is the maximum number of silent agents for which a command waits, in addition to AtOnce agents. Waiting
-	// for a silent agent costs the API server hardly more than an open connection. Even if no agent responds, the
-	// number of silent agents reaches maxSilent only after 8 s.
+	// maxSilent is how many queries to silent agents can run in addition to AtOnce other queries. Waiting for a silent
+	// agent costs the API server hardly more than an open connection. Even if no agent responds, the number of silent
+	// agents reaches maxSilent only after 8 s.
 	maxSilent = 128
 )
 
@@ -25,7 +25,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // The type "slots" limits the number of queries at the same time.
 type slots struct {
-	busy   chan struct{} // capacity AtOnce; contains an element for each query that is not in silent
+	busy   chan struct{} // capacity AtOnce; contains an element for each running query without an element in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 
@@ -53,7 +53,7 @@ func (s slots) take() slot {
 // responded reports a response of the agent.
 func (p slot) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
 
-// leave ends the query and waits until the slot is free.
+// leave ends the query. When leave returns, another query can use the slot.
 func (p slot) leave() {
 	close(p.ended)
 	<-p.left

@@ -59,7 +59,7 @@ type Annotator struct {
 
 type pendingPod struct {
 	annotationRequest
-	notBefore time.Time // earliest time of the next request for this pod
+	notBefore time.Time // earliest time of the next write to this pod
 }
 
 // New creates an Annotator. The caller must call Run.
@@ -136,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// The method "pod" returns the annotations that a pod requests, and the earliest time of the next request.
+// The method "pod" returns the annotations that a pod requests, and the earliest time of the next write to the pod.
 func (a *Annotator) pod(uid string) (annotationRequest, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	}
 }
 
-// The method "later" delays requests for a pod. A change of the pod ends the delay only if this change adds or removes
-// a missing annotation: see Seen.
+// The method "later" delays the next write to a pod. A change of the pod ends the delay only if it changes which
+// requested annotations are missing: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

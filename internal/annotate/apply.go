@@ -24,7 +24,7 @@ const remedy = "install the component annotate, which allows the agent to patch 
 // applied is the configuration for server-side apply. The configuration contains the identity of the pod and the
 // annotations that the manager owns. Because of the UID, server-side apply never creates a pod and never writes to
 // another pod of the same name. Because of the resource version, server-side apply never writes to a pod that has
-// changed.
+// changed since the agent read it.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`

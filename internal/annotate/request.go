@@ -12,7 +12,7 @@ import (
 // writes StartUp or Time.
 const (
 	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The value of RequestStartUp
-	// must be "true". The agent writes StartUp after the start-up.
+	// must be "true". The agent writes StartUp after the start-up is over.
 	RequestStartUp = "podlapse.dev/annotate"
 	StartUp        = "podlapse.dev/startup"
 	RequestTime    = "addtime" // any value requests Time; the agent writes Time immediately
@@ -25,7 +25,7 @@ const Manager = "podlapse"
 // annotationRequest describes a pod of this node and the annotations that the agent must write to this pod.
 type annotationRequest struct {
 	uid, namespace, name string
-	version              string // resource version of the pod's object that contains the request
+	version              string // the pod's resource version when the agent read the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
 	// owned holds the annotations that this manager wrote before. Every request must repeat the annotations in "owned",
 	// because server-side apply removes fields that the manager no longer sends.

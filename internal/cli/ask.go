@@ -19,8 +19,8 @@ var errUnknownPod = errors.New("not found")
 // maxFailures is the maximum number of failed agents that a command lists with their errors.
 const maxFailures = 10
 
-// agentQuery is one run of a command that queries agents. agentQuery combines the command's call with the agents to
-// query.
+// agentQuery is one run of a command that queries agents. agentQuery contains the command's arguments and outputs, and
+// the access to the agents.
 type agentQuery struct {
 	Call
 	agentAccess

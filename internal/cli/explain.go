@@ -181,8 +181,8 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 }
 
 // recordsOf returns the start-ups of the resources, the errors of agents that did not respond, and the errors of
-// resources without a start-up. If the whole query fails, recordsOf does not try the remaining resources. For workloads
-// and nodes, recordsOf omits start-ups that ended before the time in the argument "since".
+// resources without a start-up. After an error other than "not found", recordsOf does not query the remaining
+// resources. For workloads and nodes, recordsOf omits start-ups that ended before the time in the argument "since".
 func (a agentQuery) recordsOf(
 	ctx context.Context, wanted []resource, since time.Time,
 ) (records []api.Record, failed, none []error) {

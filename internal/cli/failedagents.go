@@ -26,9 +26,10 @@ func (a agentQuery) noneResponded(failed []error) error {
 }
 
 // missing counts the agents that did not respond and the agents that the command could not query in time. The result
-// "text" contains both numbers, and the result "first" is the error of the first agent that did not respond. If the
-// command could not query all agents in time, the type of "first" is *lateError, so that the command suggests a longer
-// timeout instead of the remedy for the agent's error.
+// "text" states each of these two counts that is not zero. The result "first" is the error of the first agent that did
+// not respond, or the first error if there is no such agent. If the command could not query all agents in time, the
+// type of "first" is *lateError, so that the command suggests a longer timeout instead of the remedy for the agent's
+// error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {
