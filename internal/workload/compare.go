@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs at least 4
-	// start-ups on each side, or 3 on one side and 5 on the other side: see leastP.
+	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison can prove a
+	// difference only with at least 4 start-ups on each side, or with at least 3 on one side and 5 on the other side:
+	// see leastP.
 	MinStartUps = 3
-	// noise is the limit for the p-value of a difference. A difference with a smaller p-value is more than noise.
+	// noise is the significance level of the rank test. Only a difference with a smaller p-value can be more than
+	// noise.
 	noise = 0.05
-	// minPart is the smallest share of the whole difference for which partsOf considers a phase.
+	// minPart is the minimum share of a phase in the whole difference: partsOf ignores phases with a smaller share.
 	minPart = 0.05
 	// maxUnproven is the maximum number of unproven phases in the result of partsOf.
 	maxUnproven = 3
@@ -52,9 +54,9 @@ type tested struct {
 	p, pWithErrors  float64
 }
 
-// The function "test" compares two groups of durations. The data supports a difference if the rank test and the means
-// agree. The rank test and the means must also agree for the least favorable durations within the error bounds: the
-// largest durations of the faster group, and the smallest durations of the slower group.
+// The function "test" compares two groups of durations. A difference is more than noise only if both the rank test and
+// the means show it. Both must also show it for the least favorable durations within the error bounds: the largest
+// durations of the faster group, and the smallest durations of the slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
@@ -97,10 +99,10 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 	return values
 }
 
-// partsOf returns the phases that contribute to the difference according to a rank test. If no phase contributes, the
-// result "unproven" contains the phases whose means differ most. partsOf never returns unattributed time. The
-// candidates are the phases that make up at least minPart of the difference. partsOf corrects each candidate's rank
-// test for the number of candidates (Holm's method).
+// partsOf returns the phases that contribute to the difference according to a rank test. partsOf considers only
+// candidates: the phases that make up at least minPart of the difference, without unattributed time. If the rank test
+// confirms no candidate, the result "unproven" contains the candidates whose means differ most. partsOf corrects each
+// candidate's rank test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)
 	slices.SortFunc(parts, func(a, b api.WorkloadPart) int {

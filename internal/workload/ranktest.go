@@ -24,8 +24,8 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return rankSum(ranks, ties, len(a))
 }
 
-// leastP returns the smallest p of RankTest for two groups of the given sizes, whatever their values. Two groups have
-// this p if all values of one group are larger than all values of the other group.
+// leastP returns the smallest p of the exact rank test for two groups of the given sizes, if all values are different.
+// The rank test returns this p if all values of one group are larger than all values of the other group.
 func leastP(a, b int) float64 {
 	choices := 1.0 // number of ways to choose min(a, b) ranks
 	for i := 1; i <= min(a, b); i++ {
@@ -34,11 +34,11 @@ func leastP(a, b int) float64 {
 	return min(2/choices, 1)
 }
 
-// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends of the
-// intervals that make the difference smallest: the upper ends for the group "lower", and the lower ends for the group
-// "upper". Equal values can stand for different true durations. So p is the larger of two values: the p with the mean
-// rank for equal values, and the p with the least favorable order of equal values. If group upper does not have the
-// higher ranks, p is 1.
+// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends that make the
+// difference between the groups smallest: the upper end of each interval for the group "lower", and the lower end of
+// each interval for the group "upper". The true durations behind equal values can differ, so leastFavorable returns the
+// larger of two results: p with the mean rank for equal values, and p with the least favorable order of equal values.
+// If the group "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))
@@ -64,8 +64,7 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	return max(p, untied)
 }
 
-// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the number of ranks of group a. The
-// ranks of group a come first.
+// rankSum returns the results of RankTest for doubled ranks. The first "a" ranks are the ranks of group a.
 func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	small, sign := a, -1
 	if b := len(ranks) - a; b < a {
@@ -88,8 +87,8 @@ func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	return approximate(small, n, ties, distance), shift
 }
 
-// doubledRanks returns twice the rank of each value, so that mean ranks are integers. The ranks of group a come before
-// the ranks of group b. ties is the sum of t³-t over all groups of t equal values.
+// doubledRanks returns twice the rank of each value, so that mean ranks are integers. The result lists the ranks of
+// group a before the ranks of group b. ties is the sum of t³-t over all groups of t equal values.
 func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	values := slices.Concat(a, b)
 	order := make([]int, len(values))
@@ -121,7 +120,7 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	for _, rank := range sorted[len(sorted)-size:] {
 		most += rank
 	}
-	ways := make([][]float64, size+1) // number of ways to choose ranks, by the number of these ranks and by their sum
+	ways := make([][]float64, size+1) // ways[count][sum] is the number of ways to choose "count" ranks with this sum
 	for i := range ways {
 		ways[i] = make([]float64, most+1)
 	}

@@ -93,8 +93,8 @@ func imageSize(samples []*sample) (int64, []string) {
 	return most, containers
 }
 
-// imageSizeOf adds up the sizes of a pod's images. An image that several containers use counts once, and repeated
-// attempts count once.
+// imageSizeOf adds up the sizes of a pod's images. Each image counts once, even if several containers use the image or
+// if a pull has several attempts.
 func imageSizeOf(pulls []api.PullRecord) (int64, []string) {
 	sizes := map[string]int64{}
 	containers := map[string]string{}

@@ -47,8 +47,8 @@ const (
 	imagePulled             // at least one image was not on the node
 )
 
-// maxTotal is the longest accepted duration. An untrusted server can send longer durations, so that bounds would
-// overflow.
+// maxTotal is the longest accepted duration. Without this limit, bounds could overflow, because an untrusted server can
+// send any duration.
 const maxTotal = 10 * 365 * 24 * time.Hour
 
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
@@ -76,8 +76,8 @@ func newSample(record *api.Record) (*sample, bool) {
 	return s, true
 }
 
-// The method "add" adds a phase. No phase is longer than the whole start-up, so larger error bounds mean nothing. An
-// untrusted server can send any error bound.
+// The method "add" adds the time of one phase. An untrusted server can send any error bound, so the method limits each
+// error bound to the longest possible duration of the start-up.
 func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
 	capped := func(d time.Duration) time.Duration { return min(d, s.total.high) }
 	bound = capped(bound)

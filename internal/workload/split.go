@@ -12,8 +12,9 @@ const maxNodes = 20
 
 // From each of two groups, sameRevisions returns the start-ups whose revision occurs in both groups. Otherwise, a slow
 // revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
-// sameRevisions keeps the same number of start-ups of each revision in both groups: the latest ones. Otherwise, a node
-// with more start-ups of a slow revision would look slow. Both groups must be sorted, with the latest start-up first.
+// sameRevisions drops the oldest start-ups of each revision from the group that has more start-ups of this revision.
+// Otherwise, a node with more start-ups of a slow revision would look slow. Both groups must be sorted, with the latest
+// start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
 		counts := map[string]int{}
@@ -75,8 +76,8 @@ func splitByImage(samples []*sample, mixed bool) api.WorkloadImages {
 
 // splitByNode compares each node with the other nodes. If the argument "mixed" is false, splitByNode uses only
 // revisions that have start-ups both on the node and on other nodes. splitByNode requires at least MinStartUps
-// start-ups on the node, and as many on the other nodes together. splitByNode corrects each rank test for the number of
-// nodes with enough start-ups (Bonferroni's method), because one of many nodes can differ by chance.
+// start-ups on the node, and at least MinStartUps on all other nodes together. splitByNode corrects each rank test for
+// the number of nodes with enough start-ups (Bonferroni's method), because one of many nodes can differ by chance.
 func splitByNode(samples []*sample, mixed bool) []api.WorkloadNode {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {

@@ -21,8 +21,8 @@ type Options struct {
 	NoRevisions bool
 }
 
-// Summarize computes the summary of a workload's start-ups. The order and the repetition of records do not change the
-// result.
+// Summarize computes the summary of a workload's start-ups. Neither the order of the records nor repeated records
+// change the result.
 func Summarize(records []api.Record, options Options) api.WorkloadSummary {
 	s := api.WorkloadSummary{Causes: []api.WorkloadCause{}, Phases: []api.WorkloadPhase{},
 		Nodes: []api.WorkloadNode{}, Revisions: []api.WorkloadRevision{}}
@@ -103,8 +103,7 @@ func durationsOf(samples []*sample) api.WorkloadDurations {
 // rank returns the nearest rank of a percentile, from 1 to n.
 func rank(percent, n int) int { return max(1, (n*percent+99)/100) }
 
-// mean returns the mean of durations, rounded down. The sum of the durations cannot overflow. An empty list has the
-// mean 0.
+// mean returns the mean of durations, rounded down. The computation cannot overflow. An empty list has the mean 0.
 func mean(list []time.Duration) time.Duration {
 	var s sum
 	for _, d := range list {
@@ -113,7 +112,8 @@ func mean(list []time.Duration) time.Duration {
 	return s.of(len(list))
 }
 
-// sum adds up durations for a mean. The two fields prevent an overflow.
+// sum adds up n durations for their mean. A plain sum could overflow, so sum divides each duration by n, and adds up
+// the quotients and the remainders.
 type sum struct{ quotients, remainders time.Duration }
 
 func (s *sum) add(d time.Duration, n int) {
@@ -127,8 +127,8 @@ func (s sum) of(n int) time.Duration {
 	return s.quotients + s.remainders/time.Duration(n)
 }
 
-// phaseMeans returns the mean of each phase. phaseMeans rounds the running sum of the means instead of each mean, so
-// that the rounded means add up to exactly the mean of the durations.
+// phaseMeans returns the mean of each phase. Each mean is the difference between two rounded running sums, so that all
+// means add up to exactly the mean of the durations.
 func phaseMeans(samples []*sample) []api.WorkloadPhase {
 	sums, errs := map[work]*sum{}, map[work]*sum{}
 	for _, s := range samples {

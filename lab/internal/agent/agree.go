@@ -103,7 +103,8 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 }
 
 // The method "phase" requires that a duration in a record equals the duration of the same phase in the timeline. The
-// method checks nothing if the phase is open, merged or repeated, or if the timeline has conflicts.
+// method checks nothing if the record omits the duration, if the phase is missing, open, merged or repeated, or if the
+// timeline has conflicts.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

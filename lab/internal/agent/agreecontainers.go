@@ -86,9 +86,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
-// not show which run was successful, so the method uses the first run whose end fits the reported time. If no run
-// fits, the method uses the last run. The last run might also have failed, unless a later container ran or the pod is
-// ready.
+// not show which run was successful, so the method uses the first run that might have ended at the reported time. If
+// there is no such run, the method uses the last run. The last run might have failed if no later container has started
+// and the pod is not ready: the result is then doubtful.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

@@ -44,8 +44,8 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
-// transitionOf returns the expected record about a container's pulls, without the duration. If the start of the pulls
-// is unknown, the second result is false.
+// transitionOf returns the record that the agent must print about a container's pulls, without the duration. If the
+// start of the pulls is unknown, the result "dated" is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]

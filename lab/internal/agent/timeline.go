@@ -1,6 +1,6 @@
 // Package agent reads the agent's reports through the agent's public API. The types of this package follow the
 // published contract, and share no code with the agent. If a change of the agent breaks the contract, a test of the lab
-// therefore fails.
+// fails.
 package agent
 
 import (
@@ -36,7 +36,8 @@ type Timeline struct {
 	Verdict    string     `json:"verdict"`
 	Conflicts  []Conflict `json:"conflicts"`
 
-	// changes that would make the start-up faster; empty if the evidence bounds no gain, for example on a busy machine
+	// changes that would make the start-up faster; empty if the evidence does not prove a gain, for example on a busy
+	// machine
 	WhatIf []WhatIf `json:"what_if"`
 
 	Raw         []byte       `json:"-"` // the response or the line as received

@@ -105,7 +105,8 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	return b.TokenOf(ctx, object)
 }
 
-// TokenOf requests a token of the same form as the token in the pod's volume. The pod can be in any namespace.
+// TokenOf requests a token that is bound to the pod, like the token that the kubelet mounts in the pod. The pod can be
+// in any namespace.
 func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	request := authenticationv1.TokenRequest{}
 	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,

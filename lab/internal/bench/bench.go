@@ -30,7 +30,7 @@ type Bench struct {
 	Namespace string
 	BaseImage string // reference of the image without additional layers
 	Seed      uint64 // seed for all random choices of a scenario
-	Before    string // path of another agent program, with which a scenario compares the agent
+	Before    string // path of another agent program; a scenario compares it with the current agent
 	Observer         // reads the reports of the node's own agent
 
 	base   v1.Image
@@ -81,7 +81,8 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, err
 }
 
-// ClearAll clears all benches with the given purpose. Killed runs left these benches behind.
+// ClearAll clears all benches with the given purpose. A killed run does not clear its bench, so the next run calls
+// ClearAll.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {

@@ -19,14 +19,14 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero until containerd logs the end of the call or until containerd restarts
+	Span      // EndAt is zero until containerd logs the end of the call or restarts
 	Kind      string
 	Container string
 	Attempt   int
 	Failed    bool
 
 	ExitedAt time.Time // for CallStart: time when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for CallStart: time when containerd learned that this process exited
+	HeardAt  time.Time // for CallStart: time when containerd learned that the process had exited
 
 	sandbox, container string // the IDs of the sandbox and the container
 }
@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. If the previous containerd process did not complete a
-// call, this call has failed.
+// runtimeStarts is the first message of a new containerd process. The calls that the previous process did not complete
+// have failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {

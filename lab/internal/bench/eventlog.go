@@ -29,11 +29,11 @@ type EventLog struct {
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // incomplete Event whose message is on the next line of the log; otherwise nil
+	begun  *KubeletEvent // Event whose message is on the next line of the log; nil if the last Event is complete
 }
 
 // OpenEventLog returns an EventLog for Events about the bench's pods. The EventLog contains only Events that the
-// kubelet creates from now on.
+// kubelet creates after this call.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
