@@ -76,8 +76,8 @@ func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image directly, without the kubelet. The crictl tool and image preloaders also pull
-// images this way. Warm returns when the pull started and ended.
+// Warm makes the runtime pull an image without the kubelet, as crictl and image preloaders do. The result is the period
+// of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	return Dated(func() error { return b.Node.Pull(ctx, reference) })
 }

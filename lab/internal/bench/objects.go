@@ -119,7 +119,7 @@ const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 // RuntimeClass returns the full name of a RuntimeClass of this bench.
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
-// CreateRuntimeClass creates a RuntimeClass for a runtime handler. The runtime does not need to have the handler.
+// CreateRuntimeClass creates a RuntimeClass for a runtime handler. The runtime does not need to support the handler.
 // Kubernetes deletes the RuntimeClass together with the bench's namespace.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
 	return b.ApplyOwned(

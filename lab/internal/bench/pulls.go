@@ -27,14 +27,15 @@ type Attempt struct {
 	// Asked is zero if the registry received no request.
 	Asked Span
 	// StoredAt is the time when containerd had verified and stored all content that the registry sent, according to the
-	// files in containerd's content store. StoredAt is zero if containerd has not kept all this content.
+	// files in containerd's content store. StoredAt is zero if containerd did not store all of this content during the
+	// call.
 	StoredAt  time.Time
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
 	// Hit is true if a fault of the registry interrupted or refused a response. The refusal of a request without
 	// credentials is not a fault.
 	Hit    bool
-	Direct bool // true if the node received configuration or layers without a mirror
+	Direct bool // true if the registry itself, not the mirror, sent configuration or layers
 }
 
 // PullCollector collects the pull attempts since the call of CollectPulls.
@@ -210,8 +211,9 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 	return nil
 }
 
-// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, or if the
-// pull in the runtime's log is longer by more than the argument "besides", the period is from the runtime's log.
+// Pull returns the period of the pull, usually from the registry's log. Pull returns the period from the runtime's log
+// in two cases: the registry received no request, or the period from the runtime's log exceeds the period from the
+// registry's log by more than the argument "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

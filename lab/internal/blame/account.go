@@ -198,7 +198,8 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			// Before the plugin runs, the runtime creates a network namespace and starts the plugin.
+			// Before the plugin logs its start, the runtime creates the network namespace and starts the plugin's
+			// process.
 			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)

@@ -2,9 +2,9 @@ package blame
 
 import "slices"
 
-// If containerd was stopped while the start-up needed containerd, blameRuntime makes the runtime the cause of this
-// period. If the cause of a stretch is the registry or the back-off, the runtime is an additional correct cause while
-// containerd is stopped.
+// blameRuntime changes the causes of the time in which containerd was stopped. If the start-up needed containerd, the
+// runtime becomes the cause. If the cause is the registry or the back-off, the runtime becomes an additional true
+// cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -30,8 +30,8 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 }
 
 // ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
-// stopped. In the returned parts, the application is also a correct cause, because the container's process does not
-// depend on containerd.
+// stopped. In the returned parts, the application is also a true cause, because the container's process does not depend
+// on containerd.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)

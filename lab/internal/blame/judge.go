@@ -9,11 +9,11 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Unattributed is the time for which the agent reports no cause. The time of a phase with a wrong cause also counts
-	// as unattributed within the error bound of the phase's ends.
+	// Unattributed is the time for which the agent reports no cause. If the agent reports a wrong cause, the time
+	// within the error bound of the phase's start or end also counts as unattributed.
 	Unattributed time.Duration
 	Wrong        time.Duration
-	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
+	Unjudged     time.Duration // time for which the logs do not show the cause, for example between two stretches
 
 	Cells    Matrix
 	Findings []Finding
@@ -50,10 +50,10 @@ func (s *Score) Add(other Score) {
 //
 //   - A phase is right if its cause is a true cause of the stretch.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
-//     lists no candidates, or at least one candidate is a true cause.
-//   - The time of a phase with a wrong cause, or with only wrong candidates, counts as wrong, except the time within
-//     the error bound of the phase's ends. This time counts as unattributed, so an agent gains nothing from a large
-//     error bound.
+//     lists no candidates, or the cause of at least one candidate is a true cause.
+//   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong. The
+//     time within the error bound of the phase's start or end then counts as unattributed instead. So an agent gains
+//     nothing from a large error bound.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -73,8 +73,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // The method "count" adds to the score the time in which a stretch and a phase overlap. The argument "length" is the
-// duration of the overlap. The argument "proven" is this duration without the time within the error bound of the
-// phase's ends.
+// duration of the overlap. The argument "proven" is the part of this duration that is outside the error bounds of the
+// phase's start and end.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -13,7 +13,8 @@ type Length struct {
 	Slack            time.Duration
 }
 
-// Violation is a phase whose true duration differs from the reported duration by more than the error bound.
+// Violation is a phase whose reported duration differs from the true duration by more than the sum of the agent's error
+// bound and the slack of the true duration.
 type Violation struct {
 	Length
 	Reported, Error time.Duration

@@ -6,10 +6,9 @@ import (
 )
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
-// possible error of each end. Within the slack around the boundary of two stretches, the causes of both stretches are
-// right. If a stretch has no neighboring stretch at one end, the cause within the slack of this end is unknown, so the
-// result omits the time within this slack. A gap between two stretches counts as a boundary if the gap is not longer
-// than the sum of their slacks.
+// possible error of each end. At the boundary between two stretches, the causes of both stretches count as right within
+// the slack. At an end without a neighboring stretch, the cause is unknown within the slack, so the result omits this
+// time. A gap between two stretches counts as a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time

@@ -39,8 +39,8 @@ type Builder struct {
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the stack's programs. The second result is true if a directory of third-party
-// programs does not exist.
+// Plan returns the directories of the programs for the builder's stack. The result "build" is true if a directory of
+// third-party programs does not exist.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {

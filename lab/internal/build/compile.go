@@ -36,7 +36,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	// settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
 	// The kernel kills the process of `go build` when the parent thread ends. LockOSThread keeps the parent thread
-	// alive during the build. If the lab's process ends for any reason, the build therefore also ends.
+	// alive during the build. So the build also ends if the lab's process ends for any reason.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
