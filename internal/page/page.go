@@ -19,7 +19,7 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is part of the file addresses in index.html. New replaces the word VERSION in these addresses with
+	// placeholder is part of the file addresses in index.html. New replaces VERSION in the placeholder with
 	// Page.Version.
 	placeholder = "page/VERSION/"
 )

@@ -44,7 +44,7 @@ func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of returns the value of a peer. A full Latest forgets the least recently used peer.
+// Of returns the value of a peer. If the maximum is reached, a new peer replaces the least recently used peer.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

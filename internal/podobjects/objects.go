@@ -36,7 +36,7 @@ type packedPod struct {
 	object                  []byte // pod object in protobuf, compressed with deflate
 }
 
-// New creates an empty cache. A podwatch.Pods fills the cache.
+// New creates an empty cache. Package podwatch fills the cache.
 func New(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }

@@ -114,7 +114,7 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 }
 
 // redactState removes the termination message, which the container itself wrote (terminationMessagePath).
-// redactState also removes credentials from messages of the runtime.
+// redactState also removes credentials from the message of a waiting container.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
 		hide(&s.Terminated.Message)
@@ -143,5 +143,5 @@ func hide(text *string) {
 	}
 }
 
-// hideWithin removes credentials from a text of the kubelet or from an image reference.
+// hideWithin removes credentials from a status message or from an image reference.
 func hideWithin(text *string) { *text = redact.Text(*text) }

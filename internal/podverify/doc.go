@@ -2,5 +2,5 @@
 // off unless a flag enables it.
 //
 // Package podwatch runs the Verifier on a separate goroutine. The Verifier holds no lock while it requests lists of
-// pods. It locks the watched pods only while it compares them with a list or repairs them.
+// pods. The Verifier locks the watched pods only while it compares them with a list or repairs them.
 package podverify

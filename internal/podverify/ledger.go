@@ -10,8 +10,8 @@ import (
 // found to be deleted. The entry exists until the watch also reports the deletion.
 const maxTombstones = 256
 
-// ledger records the version of each pod in the store. The versions allow comparisons of the store with a list. The
-// versions also show which watch events are older than a pod from a list, so that the watch ignores these events.
+// ledger records the version of each pod in the store. The Verifier uses the versions to compare the store with a list.
+// The pod watch uses the versions to ignore events that are older than a repaired pod.
 type ledger struct {
 	versions   map[string]string // resource versions of the pods in the store, by UID
 	tombstones []string          // UIDs of pods with a tombstone, oldest first

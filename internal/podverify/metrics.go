@@ -9,7 +9,7 @@ type verification struct {
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
 	// Counters of repairs, by what the watch had not reported: a pod (missing), a deletion (extra) or a change (stale).
 	missing, extra, stale prometheus.Counter
-	// verifiedAt is a vector without labels, because a vector exports no series before its value is set.
+	// verifiedAt is a vector without labels, because a plain gauge would export 0 before the first comparison.
 	verifiedAt *prometheus.GaugeVec
 }
 

@@ -59,8 +59,8 @@ func (v *Verifier) extra(uid string, list listing) bool {
 	return !listed && isBefore(v.versions[uid], list.version)
 }
 
-// repair fixes and counts each difference that both lists show. repair skips differences that the watch has resolved in
-// the meantime.
+// repair fixes and counts each pod whose state in the store differs from both lists. repair skips differences that the
+// watch has resolved in the meantime.
 func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range second.keep {

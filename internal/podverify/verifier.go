@@ -19,10 +19,10 @@ import (
 
 const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in one
-	// comparison. Even a large node has only several hundred pods.
+	// list. Even a large node has only several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. A change that
-	// the watch reports later can count as a difference.
+	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. If
+	// the watch needs more time for a change, this change can count as a difference.
 	verifyPatience = 5 * time.Second
 )
 
@@ -99,9 +99,9 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 }
 
 // The method "compare" lists the pods and compares the list with the pods in the store. If there are differences, the
-// method "compare" waits for the watch. If differences remain, the method "compare" lists the pods again. The method
-// "compare" then repairs and counts the differences that both lists show. The method "compare" skips the differences
-// that the watch has reported in the meantime.
+// method "compare" gives the watch time to report these changes. If differences remain, the method "compare" lists the
+// pods again. The method "compare" then repairs and counts each pod whose state in the store differs from both lists.
+// The method "compare" skips the differences that the watch has reported in the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen
@@ -134,7 +134,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 }
 
 // listPages lists the pods page by page and adds them to the listing. The requests have no resource version, so the API
-// server makes sure that its cache is current. For a watch, the API server does not check whether its cache is current.
+// server makes sure that its cache is current. While a watch is open, the API server does not check whether its cache
+// is current.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

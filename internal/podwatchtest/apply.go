@@ -44,7 +44,7 @@ func (s *Server) ResponseApplies(code int32, reason metav1.StatusReason, message
 }
 
 // WithoutPolicies removes the ValidatingAdmissionPolicy that limits the agents' annotations. WithoutPolicies also
-// removes the API for ValidatingAdmissionPolicies, like a Kubernetes version before 1.30.
+// removes the API for ValidatingAdmissionPolicies, as in Kubernetes 1.29.
 func (s *Server) WithoutPolicies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,7 +60,7 @@ func (p *pipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. The caller can call Close only once.
+// Close implements net.Listener. A second call of Close panics.
 func (p *pipeListener) Close() error {
 	close(p.closed)
 	return nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxHeader is the maximum size of a response's header in bytes. Probes do not read bodies.
+// maxHeader is the maximum size of a response's header in bytes. Probes do not read the bodies of responses.
 const maxHeader = 64 << 10
 
 // userAgent identifies the agent in the logs of probed servers.
@@ -26,7 +26,8 @@ type RoundTrip func(context.Context) error
 type asker func(ctx context.Context, s *stages) error
 
 // askerOf returns the function that makes the attempts of a probe. Probes of kind cri and apiserver use an existing
-// connection of the agent (RoundTrip). Each attempt of any other probe opens a new connection.
+// connection of the agent (RoundTrip). Probes of kind dns, tcp, http and registry open new connections for each
+// attempt.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -158,9 +159,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// The function "redirect" returns the address of a redirect on the same host. If the response is not a redirect on the
-// same host, the address is empty. The address is also empty for a redirect from HTTPS to HTTP, and for an address with
-// a user.
+// The function "redirect" returns the URL to which a response redirects. If the response is not a redirect, the URL is
+// empty. The URL is also empty if the redirect leads to another host, from HTTPS to HTTP, or to a URL with a user name.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

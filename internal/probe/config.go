@@ -58,7 +58,7 @@ func (c Config) String() string {
 type Probe struct {
 	Name   string `yaml:"name"` // value of the label "probe"
 	Kind   Kind   `yaml:"kind"`
-	Target string `yaml:"target"` // empty for cri and apiserver; Kind determines the form
+	Target string `yaml:"target"` // the format depends on Kind; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
 	Server    string `yaml:"server"`     // for dns: IP:PORT of the server; empty means the servers of the agent's pod
@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // true if the target comes from a pod's image; the target's address must not be in "refused"
+	followed    bool   // true if a pod's image names the target; then its address must not be in "refused"
 }
 
 // Pace configures the interval and the timeout of a probe.

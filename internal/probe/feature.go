@@ -31,7 +31,7 @@ type settings struct {
 
 // Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. To
 // validate the value of --probes-file, the flag parser calls the function "node". Therefore, the agent must parse its
-// own flags first.
+// own flags before --probes-file.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{
@@ -110,7 +110,7 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 		Config: s.read, Load: s.load, Recorder: NewMetrics(agent.Registerer, s.read.Probes),
 		APIServer: requestVersion(agent.Client), Runtime: agent.PingRuntime,
 		Pulled: func(ctx context.Context) []string {
-			present, _ := agent.Present(ctx) // the list is empty while the agent stops
+			present, _ := agent.Present(ctx) // Present returns no pods while the agent stops
 			return pulledFrom(present)
 		},
 		Report: agent.Health.Register(part, "not started yet"), Logger: agent.Logger.Named("probe"),

@@ -52,7 +52,7 @@ export function sorted(groups, property) {
   return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));
 }
 
-// The function `percentile` uses the nearest rank. Without numbers, the result is undefined.
+// The function `percentile` uses the nearest rank. An empty list yields `undefined`.
 export function percentile(numbers, percent) { return [...numbers].sort((a, b) => a - b)[Math.ceil(numbers.length * percent / 100) - 1]; }
 
 // isMeasured selects the same start-ups as the agent: completed start-ups of known length.

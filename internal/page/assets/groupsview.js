@@ -26,7 +26,7 @@ const workloads = {
   facts: 'P50 covers pods that became ready or succeeded. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
-  // The search in the view of images selects images. The search in other views selects start-ups.
+  // The search box selects images in the view of images, and start-ups in other views.
   group: (all, c) => imagesOf(all, c.registry, c.image).filter((g) => c.words.toLowerCase().split(/\s+/).every((w) => g.name.toLowerCase().includes(w))),
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
@@ -41,7 +41,7 @@ export class GroupsView extends View {
   #view; // the name of the view in addresses
   #kind;
   #choice = null;
-  #stale = true; // start-ups changed after the last drawing
+  #stale = true; // true if start-ups changed since the last draw
   #order = element('select', { ariaLabel: 'Order', onchange: () => this.#choose({ sort: this.#order.value }) });
   #filters;
   #workload;

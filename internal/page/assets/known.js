@@ -15,7 +15,7 @@ export class Known {
   all() { return [...this.startUps.values()]; }
 
   // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is
-  // gone, the record. After the last page of a list, the change contains `whole: true`.
+  // gone, the record. The change after the last page of a list has `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
   // expectList starts to record the stream's UIDs, because the next list can be older than the stream.

@@ -42,11 +42,11 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address, without a new entry in the browser's history.
+// readdress changes the page's address without a new entry in the browser's history.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
-  } catch { // some browsers limit the number of calls per minute
+  } catch { // some browsers limit the calls of replaceState
     location.replace(address); // the event `hashchange` calls the function `follow`
     return;
   }
@@ -134,7 +134,7 @@ function key(event) {
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
     if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
-      event.preventDefault(); // in a view without the method `enter`, the browser scrolls the page
+      event.preventDefault(); // prevents the browser from scrolling the page
       view.enter();
     }
   }

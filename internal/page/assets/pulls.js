@@ -1,4 +1,4 @@
-// Pulls as texts and as cells of tables, and the latest pulls that could have waited for each other.
+// Formats pulls as text and as table cells, and finds the latest burst of pulls.
 
 import { ofView } from './address.js';
 import { number } from './dom.js';

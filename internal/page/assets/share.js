@@ -16,15 +16,15 @@ export function explainWorkload(workload, node, revisions = '') {
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
-// linkOf returns a text that opens the same view on another computer. For a loopback address, the text is a command,
-// followed by the view's fragment in quotes.
+// linkOf returns the view's URL. A loopback URL works only on this computer, so linkOf replaces it with a command and a
+// fragment.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-// filtersOf returns the view's filters. The copied command contains only `owner`, so the page lists the names of the
-// other filters.
+// filtersOf returns the view's filters. The copied command has no filter except `owner`, so the page lists the other
+// filters.
 export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));
@@ -47,7 +47,7 @@ function copyButton(label, textOf) {
       await navigator.clipboard.writeText(textOf());
       write(button, 'Copied');
       setTimeout(() => write(button, label), 2000);
-    } catch { // browsers allow copying only over TLS and on loopback
+    } catch { // writeText works only with TLS or on loopback
       write(text, textOf());
     }
   });

@@ -33,7 +33,7 @@ function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// The function `pulled` reports whether an image counts as a pull, by the rule of the agent's API.
+// The function `pulled` reports whether an entry counts as a pull, by the rule of the agent's API.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 // The function `refusal` returns the registry of the last failed pull and the reason for the failure.

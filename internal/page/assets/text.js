@@ -1,4 +1,4 @@
-// Values as text: untrusted text, and numbers. The page limits the length of untrusted text, and shows the codes of control
+// Formats untrusted text and numbers. The page limits the length of untrusted text, and shows the codes of control
 // characters, bidirectional controls and zero-width characters, which could mislead readers.
 
 const NAMES = 200;

@@ -35,7 +35,7 @@ export function causeName(cause) { return causes[cause] ?? nodeCauses[cause] ?? 
 
 export function causeStyle(cause) { return cause in causes || cause in nodeCauses ? cause : 'unknown'; }
 
-// The function `possible` returns the phases that the time of a row can belong to. A group of phases lists its members in `merged`.
+// The function `possible` returns the phases that the time of a row can belong to. For a group phase, `merged` lists these phases.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }
@@ -43,7 +43,7 @@ export function possible(phase, merged) {
 const meanings = new Map(); // a sentence for each phase
 
 export function learnPhases() {
-  if (meanings.size === 0) ask('api/v1/phases').then(({ items }) => items.forEach(({ phase, text }) => meanings.set(phase, text))).catch(() => {}); // the page works without the sentences
+  if (meanings.size === 0) ask('api/v1/phases').then(({ items }) => items.forEach(({ phase, text }) => meanings.set(phase, text))).catch(() => {}); // the page works without `meanings`
 }
 
 export function phaseMeans(phase) { return meanings.get(phase) ?? ''; }

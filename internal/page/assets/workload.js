@@ -10,7 +10,7 @@ import { brief, bytes, exactError, message, visible } from './text.js';
 const MOST = 3; // changes
 
 export class Workload {
-  #fares; // called with an error, or without one after a success
+  #fares; // called with the error of a request, or undefined
   #path = '';
   #ask = null;
   #name = element('h2');
