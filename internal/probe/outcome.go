@@ -32,7 +32,7 @@ func Results() []Result {
 // Stage is a part of an attempt. Only the constants of this type are possible stages.
 type Stage string
 
-// Stages of an attempt, and the total. The stage StageFirstByte starts when the connection is open.
+// Stages of an attempt. StageTotal stands for the whole attempt. StageFirstByte starts when the connection is open.
 const (
 	StageDNS       Stage = "dns"
 	StageConnect   Stage = "connect"

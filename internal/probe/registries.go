@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix is the prefix of the names of registry probes. Names in the configuration cannot contain a colon, so
-// no name in the configuration begins with this prefix.
+// registryPrefix is the prefix of the names of registry probes. Probe names in the configuration cannot contain a
+// colon, so no such name begins with this prefix.
 const registryPrefix = "registry:"
 
 // hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,

@@ -32,8 +32,8 @@ func (s *stages) begin(stage Stage) {
 	}
 }
 
-// end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no address
-// succeeds, the attempt ends in this stage.
+// end closes a stage that succeeded. After an error, the stage stays open, because the attempt can try another address.
+// If every address fails, the method "outcome" closes the stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

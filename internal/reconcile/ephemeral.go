@@ -56,7 +56,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. A later pull starts with new evidence.
+// endEphemeral reports the pulls of ephemeral containers. A later ephemeral container gets new evidence.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

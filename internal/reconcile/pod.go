@@ -16,8 +16,8 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the agent waits only askGapRuns, because the runtime soon forgets a
-	// pod that is deleted without a grace period.
+	// the change reports a new run of a container, the agent waits only askGapRuns. If a client then deletes the pod
+	// without a grace period, the runtime soon forgets the run.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between two queries whose responses could refute an Event about one of the

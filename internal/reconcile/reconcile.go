@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
+	// inboxCapacity is the maximum number of observations that wait for Run. If the inbox is full, the source waits.
 	inboxCapacity = 256
 	// tick is the interval at which Run checks all pods. Run checks pods only while at least one pod is starting, is
 	// being deleted, or has ephemeral containers that the Reconciler follows.
@@ -82,11 +82,13 @@ type Keeper interface {
 	// (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
 	// Kept returns true if the saved state already contains the pod's start-up in progress, so that the next agent can
-	// complete it. Run calls Kept when it stops, and settles the start-ups for which Kept returns false.
+	// complete it. When Run stops, Run calls Kept for each completed start-up that still waits for the runtime. If Kept
+	// returns false, Run settles the start-up.
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)
-	// Gone receives the UID of a deleted pod. If the pod's start-up is reported as Settled, this report comes first.
+	// Gone receives the UID of a deleted pod. If the pod's start-up has a Settled report, the Reconciler makes this
+	// report before it calls Gone.
 	Gone(uid string)
 }
 
@@ -103,7 +105,7 @@ const (
 	// changes several times within a second, one report at the end of the second covers all changes.
 	Partial
 	// Settled means that the agent observed the end of a start-up. Each start-up has at most one Settled report. A
-	// reconstructed start-up has none.
+	// start-up with Timeline.Reconstructed has no Settled report.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers

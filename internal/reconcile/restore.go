@@ -19,7 +19,7 @@ type Restored struct {
 	EventsUntil time.Time
 }
 
-// restore continues the previous agent's work. The sources can deliver earlier observations again, because repeated
+// restore continues the previous agent's work. The sources may deliver earlier observations again, because repeated
 // observations do not change evidence. The previous agent's open queries and Event watches are unknown, so restore
 // requests all missing evidence again.
 func (r *Reconciler) restore() {
@@ -71,9 +71,9 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. Another pod might wait for a saved pull, or use the
-// content of a saved pull. The start of a failed pull depends on earlier pulls in the pull log, including pulls of
-// other pods.
+// restorePulls adds the pulls in saved Events to the pull log. The pull log needs these pulls, because other pods might
+// wait for these pulls or use their content. The start of a failed pull depends on earlier pulls in the pull log,
+// including pulls of other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -6,8 +6,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted. To
-// save memory, the agent packs the timeline, but not the other fields, because it often needs these fields.
+// settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted. The
+// agent packs the timeline to save memory. The other fields are outside the packed timeline, because the agent often
+// needs these fields.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
 	labels   string          // shared with the pod object

@@ -7,8 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up during which a pod still counts as starting. Callers need such pods, because
-// they combine the result with slightly older data, for example with downloads that have just ended.
+// lingerTime is the time after a start-up during which a pod still counts as starting. Starting also returns pods whose
+// start-up has just ended, because callers combine the result with slightly older data, for example with downloads that
+// have just ended.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
@@ -38,10 +39,10 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. For a
-// reconstructed start-up, startedLately returns false if the kubelet's timestamps prove that it ended more than
-// lingerTime ago, even while the agent still collects evidence. Otherwise, a scrape soon after the start of the agent
-// would fold the timelines of all pods on the node.
+// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
+// kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately does not wait
+// for the remaining evidence and returns false. Otherwise, a scrape soon after the start of the agent would fold the
+// timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -51,9 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// outlivesAgent reports whether the saved state must contain an observation for the next agent. A response of the
-// runtime that shows only running containers in a ready sandbox is not necessary, because the next agent can query the
-// runtime again.
+// outlivesAgent reports whether the saved state must contain an observation for the next agent. If a response of the
+// runtime shows a ready sandbox and no ended container, the state does not need this response, because the next agent
+// can query the runtime again.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {

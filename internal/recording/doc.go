@@ -15,8 +15,8 @@
 //
 // # Promise
 //
-// Within a version of the format, the agent can add fields and values. A reader ignores unknown fields. A field is
-// never renamed, never changes its meaning, and never becomes required. All changes except new fields and new values
+// A newer agent can add fields and values without a new version of the format. A reader ignores unknown fields. A field
+// is never renamed, never changes its meaning, and never becomes required. All changes except new fields and new values
 // raise the version. A new kind of observation also raises the version. Readers can read every older version. A reader
 // reports an unknown kind or version as an error.
 package recording

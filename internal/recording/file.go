@@ -23,7 +23,7 @@ type File struct {
 	out   io.WriteCloser
 	limit int64
 
-	size    int64 // size of the file and the buffer
+	size    int64 // total size of the file and the buffer
 	buffer  []byte
 	waiting int // number of lines in the buffer
 }
