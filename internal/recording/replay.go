@@ -17,7 +17,7 @@ type replayed struct {
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
 
-// node is the state of the node without the evidence of its pods.
+// node contains the facts about the node that all its pods share.
 type node struct {
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
@@ -46,9 +46,9 @@ func (n *node) complete(t *timeline.Timeline) {
 // a pod has not settled at the end of the recording, Replay folds the evidence at the latest arrival time. Timelines
 // are in the order of timeline.Sorted.
 //
-// A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
-// timelines that it has computed from the observations before the error. The error wraps ErrTruncated if only the end
-// of the recording is missing.
+// If the agent restarted during the recording, Replay also uses the observations from before the restart. After a read
+// error, Replay also returns the timelines that it has computed from the observations before the error. The error wraps
+// ErrTruncated if only the end of the recording is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node

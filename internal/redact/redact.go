@@ -15,9 +15,9 @@ import (
 const Marker = "REDACTED"
 
 const (
-	// maxText is the maximum length in bytes of a searched text. A limit is necessary because the search of 4 KiB takes
-	// up to 8 ms, and an Event's message can be as long as an object. Outputs show at most the first KiB and the last
-	// KiB of a text, so they never need the removed middle.
+	// maxText is the maximum length of the text that the function Text searches, in bytes. A limit is necessary because
+	// the search of 4 KiB takes up to 8 ms, and an Event's message can be as long as an object. Outputs show at most
+	// the first KiB and the last KiB of a text, so they never need the removed middle.
 	maxText = 4 << 10
 	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" does not count as a token.
 	leastSecret = 8
@@ -67,7 +67,7 @@ var (
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
 	// schemePattern matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the
-	// text after the scheme is a credential.
+	// word after "bearer" or "basic" is a credential.
 	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/=-]+)`)
 	// The pattern "known" matches tokens that begin with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab,
 	// Slack, npm and Docker Hub.
@@ -82,7 +82,7 @@ var (
 		`KEY-----|$)`)
 )
 
-// keyParts lists parts of names. Every name that the expression "keys" matches contains one of keyParts.
+// keyParts lists substrings: every name that the expression "keys" matches contains at least one of them.
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow

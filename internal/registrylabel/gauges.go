@@ -13,7 +13,7 @@ import (
 type Pull struct{ Namespace, Registry string }
 
 // OfMoment assigns labels for the pulls at one moment. OfMoment first gives labels to the most frequent registry of
-// each namespace, then to the second registry of each namespace, and so on. This order prevents one namespace with many
+// each namespace, then to the second most frequent registry, and so on. This order prevents one namespace with many
 // invented hosts from taking all labels. Among registries with the same rank, the registry with more pulls in total
 // gets a label first.
 func OfMoment(pulls []Pull) func(registry string) string {

@@ -16,9 +16,9 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
 	// free for a registry without a confirmed pull, for example a registry that has never responded.
 	maxConfirmed = Max - 1
-	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The names of registries
-	// without a confirmed pull come only from pods and Events. Each namespace can have at most one label for a registry
-	// without a confirmed pull.
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The name of such a
+	// registry comes only from pods and Events, so a user can invent the name. Each namespace can have at most one
+	// label for a registry without a confirmed pull.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.

@@ -13,9 +13,9 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // tooMany: how many of the counted pulls can belong to other registries
-	most           int // the count after the latest pull with full = true; halving does not reduce this value
+	most           int // pulls after the latest call of count with full = true; halving does not change this value
 	own            bool
-	namespace      string // namespace of the pod that caused the label; empty for a confirmed registry
+	namespace      string // namespace of the pod whose pull got the label; empty for a confirmed registry
 }
 
 func (c *count) certain() int { return c.pulls - c.tooMany }
@@ -66,8 +66,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry whose label a pod of the namespace caused. ownOf returns an empty text if no such registry
-// exists, or if the namespace is unknown.
+// ownOf returns the registry that got its label because of a pull in the namespace. If there is no such registry, or if
+// the namespace is unknown, ownOf returns an empty text.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

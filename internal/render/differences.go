@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastOther is the smallest difference in other phases that a statement mentions. A smaller difference would print as
-// 0.0 s.
+// leastOther is the smallest difference that partsText reports as a difference "in other phases". A smaller difference
+// would be printed as 0.0 s.
 const leastOther = 50 * time.Millisecond
 
 // Differences returns one paragraph for each difference that the data supports. If the data supports no difference

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. If a terminal has less space for the time axis,
-// the terminal wraps the lines.
+// minBar is the minimum width of a useful time axis, in terminal cells. On a narrower terminal, the axis keeps this
+// width, and the terminal wraps the lines.
 const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
@@ -221,8 +221,7 @@ func PullTextsOf(pull api.PullRecord) PullTexts {
 	return texts
 }
 
-// AttemptText returns the name of a container. From the second attempt on, the text includes the number of the
-// attempt.
+// AttemptText returns the name of a container and, from the second attempt on, the number of the attempt.
 func AttemptText(container string, attempt int) string {
 	if attempt > 0 {
 		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// maxWhatIf is the maximum number of changes in a text.
+// maxWhatIf is the maximum number of changes that WhatIf and WhatIfMeans list.
 const maxWhatIf = 3
 
 // WhatIf lists the changes that would make a start-up faster, the largest gain first. The text is empty without

@@ -11,7 +11,7 @@ import (
 // many agents cannot overflow.
 const (
 	maxCount       = 1_000_000_000
-	maxPullSeconds = 100_000_000 // of all pulls together
+	maxPullSeconds = 100_000_000 // total duration of all pulls
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
@@ -89,8 +89,8 @@ func (c *checker) fail(format string, args ...any) {
 	}
 }
 
-// The method "count" checks a number. The argument "of" names the owner of the number, and the argument "field" is the
-// name of the number in JSON.
+// The method "count" checks a number. The argument "of" names the pod, workload, image, registry or node that has the
+// number. The argument "field" describes the number.
 func (c *checker) count(of, field string, n int) {
 	if n < 0 || n > maxCount {
 		c.fail("%s has %s %d: must be 0 to %d", of, field, n, maxCount)

@@ -1,5 +1,5 @@
 // Package report finds the nodes, registries, images and workloads of a fleet that cost the most start-up time. The
-// command report adds the sums of all agents (package tally) and prints the result as text, JSON or HTML.
+// command "report" adds up the sums of all agents (package tally) and prints the result as text, JSON or HTML.
 //
 // Lost time is the observed time minus the expected time. The expected time is the time that the other nodes,
 // registries, images or workloads need for the same work. The package computes the factors of nodes and registries with

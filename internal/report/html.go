@@ -11,7 +11,7 @@ import (
 var pageText string
 
 // HTML returns the report as one HTML file. The file has no scripts and loads nothing. The template escapes all names.
-// The function clean removes unsuitable characters from texts.
+// The argument "clean" is a function that removes control characters from a text.
 func HTML(r Report, clean func(string) string) (string, error) {
 	page, err := template.New("report").Funcs(template.FuncMap{"clean": clean, "length": length, "factor": factorText}).
 		Parse(pageText)

@@ -22,7 +22,7 @@ type losses struct {
 // loss contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
-	base    float64 // all seconds except the lost seconds
+	base    float64 // seconds that are not lost; used only for a workload
 	parts   map[string]float64
 }
 
@@ -77,12 +77,11 @@ func (f *Fleet) losses() losses {
 	return result
 }
 
-// expected returns the expected seconds of a workload's start-ups on a node, for one cause. The expected time comes
-// from the successful start-ups of other workloads on other nodes. This comparison excludes the node and the workload
-// themselves, because a slow node or workload would increase its own expected time. If there are fewer than leastOthers
-// such start-ups, expected uses the start-ups of other workloads on all nodes. If the other workloads have too few
-// start-ups, expected uses the start-ups of all workloads on other nodes. If no comparison is possible, the result is
-// nil.
+// expected returns a function that computes, for one cause, the expected seconds of a workload's start-ups on a node.
+// The expected time comes from the successful start-ups of other workloads on other nodes, because a slow workload or
+// node would increase its own expected time. If there are fewer than leastOthers of these start-ups, expected uses the
+// successful start-ups of other workloads on all nodes. If the other workloads also have too few, expected uses the
+// successful start-ups of all workloads on other nodes. If these are too few as well, expected returns nil.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

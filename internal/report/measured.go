@@ -13,9 +13,9 @@ import (
 type Measured struct {
 	Since, Until time.Time
 	Hours        int // number of hours between Since and Until
-	RuleHours    int // number of these hours for which Prometheus has results of the rules
-	// WorkloadHours is the number of these hours for which Prometheus has results of the rules about workloads. If no
-	// agent exports metrics about workloads, WorkloadHours is 0.
+	RuleHours    int // number of hours between Since and Until with results of the recording rules
+	// WorkloadHours is the number of hours between Since and Until for which Prometheus has results of the rules about
+	// workloads. If no agent exports metrics about workloads, WorkloadHours is 0.
 	WorkloadHours int
 	NodeCount     int // number of nodes with an agent
 	// StartUps is the number of start-ups that ended with any result. Failures is the number of these start-ups that
@@ -26,9 +26,10 @@ type Measured struct {
 	// the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
-	// Causes contains the time of the start-ups by cause. The lost time of a cause is the result of the comparison of
-	// each node with the other nodes. Compared is true if Prometheus could compare at least one node with the other
-	// nodes. ComparedWorkloads is true if Prometheus could compare at least one workload with the other workloads.
+	// Causes contains the time of the start-ups by cause. For the lost time of a cause, Prometheus compares each node
+	// with the other nodes, and adds up the lost time of all nodes. Compared is true if Prometheus could compare at
+	// least one node with the other nodes. ComparedWorkloads is true if Prometheus could compare at least one workload
+	// with the other workloads.
 	Compared, ComparedWorkloads          bool
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings of Prometheus about missing data
@@ -46,8 +47,8 @@ type MeasuredRow struct {
 	Failures float64 // failed start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most names the largest part of the lost time: a kind of work for a node, a cause for a workload, and a node for a
-	// cause.
+	// Most names the largest part of the lost time. For a node, Most is a kind of work. For a workload, Most is a
+	// cause. For a cause, Most is a node.
 	Most     string
 	MostLost float64
 }

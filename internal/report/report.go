@@ -39,10 +39,9 @@ type Report struct {
 	Notes []string `json:"notes"`
 }
 
-// RequestFailed adds notes about the agents that are missing from the report. The argument "nodes" contains the known
-// nodes of the agents that did not respond. The argument "count" is the number of agents that did not respond,
-// including agents whose nodes are unknown. The argument "late" is the number of agents that the caller could not query
-// in time.
+// RequestFailed adds notes about the agents that are missing from the report. The argument "count" is the number of
+// agents that did not send a valid response. The argument "nodes" contains the names of the nodes of these agents, as
+// far as the names are known. The argument "late" is the number of agents that the caller could not query in time.
 func (r *Report) RequestFailed(nodes []string, count, late int) {
 	if count > 0 {
 		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid response"
@@ -145,7 +144,8 @@ func noteOf(single bool, ifSingle, otherwise string) string {
 	return otherwise
 }
 
-// section sorts the rows and keeps the first rows. Without rows, the section has a note.
+// section sorts the rows by lost time and keeps the first rows. The argument "most" is the maximum number of rows. If
+// there are no rows, the section contains the note.
 func section(all []Row, most int, note string) Section {
 	slices.SortFunc(all, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Failures, x.Failures), cmp.Compare(x.Name, y.Name))

@@ -60,8 +60,8 @@ func registryRow(r factor.Registry) Row {
 	return row
 }
 
-// withUnknown adds a note about the rows without a factor. The argument "why" explains why one of the rows has no
-// factor.
+// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is their number, and
+// the argument "why" is the reason for one of them.
 func withUnknown(s Section, unknown int, why, one, many string) Section {
 	switch {
 	case unknown == 0:
@@ -105,7 +105,8 @@ func (f *Fleet) imageNote() string {
 		"no image takes more time per pull than the other images")
 }
 
-// compare sets the factor and the lost time of a row. If the row is faster than the others, the lost time is 0.
+// compare sets the factor and the lost time of a row. If the observed time is shorter than the expected time, the lost
+// time is 0.
 func (r *Row) compare(observed, expected float64) {
 	if expected > 0 {
 		r.Factor = new(observed / expected)

@@ -21,8 +21,7 @@ func summary(r Report, measured string, compared bool) string {
 	return text
 }
 
-// causeSentence describes a cause. The argument "place" is the preposition before the name of the part with the most
-// lost time.
+// causeSentence describes a cause. The argument "place" is the preposition before r.Most: "in" or "on".
 func causeSentence(r Row, place string) string {
 	return fmt.Sprintf("%s: %s lost of %s; most %s %s (%s)", r.Name, length(r.Lost), length(r.Seconds), place, r.Most,
 		length(r.MostLost))
@@ -90,7 +89,7 @@ func mostText(r Row) string {
 	return fmt.Sprintf(", most in %s (%s)", r.Most, length(r.MostLost))
 }
 
-// endings lists the numbers of failures and of start-ups or pulls in progress.
+// endings states how many start-ups or pulls failed, and how many are in progress.
 func endings(r Row, one, many string) (parts []string) {
 	if r.Failures > 0 {
 		parts = append(parts, plural(r.Failures, one, many)+" failed")

@@ -23,8 +23,8 @@ const (
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec. gRPC sends
-// this name to the runtime as the encoding of the messages.
+// codec passes messages without decoding them. gRPC sends the result of the method Name to the runtime as the encoding
+// of the messages, so Name returns the name of gRPC's default codec.
 type codec struct{}
 
 // frame is one encoded message. The proxy forwards the buffers of a response and does not copy them. A frame can be
@@ -104,7 +104,8 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// send sends the single request. send ignores io.EOF, because the status of the call contains the actual error.
+// send sends the request of a call to the runtime. Each call has exactly one request. send ignores io.EOF, because the
+// status of the call contains the actual error.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err

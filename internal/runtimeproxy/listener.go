@@ -13,8 +13,8 @@ import (
 // socketMode allows only the proxy's user and group to connect. The agent runs with the proxy's user and group.
 const socketMode = 0o660
 
-// listen creates the socket. listen removes a socket that a previous proxy left behind. listen fails if the path is not
-// a socket, or if a process listens on the socket.
+// listen creates the socket. listen removes a socket that a previous proxy left behind. listen fails if the path is a
+// file of another type, or if a process listens on the socket.
 func listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
