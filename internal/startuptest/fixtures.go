@@ -224,8 +224,8 @@ func Predictable(name string) timeline.Timeline {
 	return t
 }
 
-// RolledOut returns four predictable start-ups of each revision of the workload shop/StatefulSet/web. The start-ups of
-// each revision take five seconds longer than the start-ups of the previous revision.
+// RolledOut returns four start-ups of each revision of the workload shop/StatefulSet/web. Each start-up is a variant of
+// Predictable. The start-ups of each revision take five seconds longer than the start-ups of the previous revision.
 func RolledOut(revisions ...string) []timeline.Timeline {
 	var all []timeline.Timeline
 	for i, revision := range revisions {

@@ -59,7 +59,7 @@ func ReadSchema(t testing.TB, path, part string) Schema {
 		t.Fatalf("%s: %v", path, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat() // also checks the format date-time
+	compiler.AssertFormat() // also checks the format of timestamps
 	if err := compiler.AddResource(path, document); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

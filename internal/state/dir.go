@@ -101,7 +101,8 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// setAside keeps the latest unusable file for inspection. setAside replaces an older unusable file.
+// setAside renames an unusable file from "path" to "bad", so that people can inspect it. If "bad" already exists,
+// setAside replaces it.
 func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil

@@ -18,7 +18,7 @@
 // The Keeper records a pod as reported only after all sinks are done with the pod's start-up. A sink is done when it
 // has written or sent the report. A sink that drops the report is also done, unless the agent is stopping. If the agent
 // crashes before the Keeper has recorded the pod as reported, the next agent reports the pod again under the same ID.
-// So a crash never loses a report.
+// So a crash can repeat a report, but cannot lose a report.
 //
 // # The file
 //

@@ -17,7 +17,7 @@ import (
 // version is the version of the format. The package can read every older version. A file of version 1 has one section.
 const version = 2
 
-// Kinds of the lines in a section that are not part of the section's recording.
+// The kinds of lines in a section, except the lines of the recording.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
@@ -52,8 +52,8 @@ type endLine struct {
 
 // Contents is the content of a state file.
 type Contents struct {
-	// Since is a time on the agent's clock. The previous agent had to report the start-up of every pod that reached the
-	// node after Since. If the agent found no usable file, Since is zero.
+	// Since is a time on the agent's clock. The previous agent was responsible for the start-up of every pod that
+	// reached the node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
 	// InFlight holds the periods in which the runtime did not respond, followed by the observations of each pod in the
 	// order of arrival.

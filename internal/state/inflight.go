@@ -9,7 +9,7 @@ import (
 // one pod. If a crash loop exceeds the limits, the file holds the beginning of the crash loop. A node has about a
 // hundred pods.
 const (
-	maxObservations = 256 // maximum number of new observations of one pod
+	maxObservations = 256 // maximum number of one pod's observations that changed the evidence
 	maxPodBytes     = 256 << 10
 	maxInFlight     = 1024 // maximum number of pods with observations
 	maxReported     = 4096 // maximum number of reported pods
@@ -26,7 +26,7 @@ const (
 // group of fields. Only the goroutine that saves uses the second group of fields.
 type inFlight struct {
 	fresh       []freshObservation
-	news        int  // number of new observations
+	news        int  // number of observations that changed the evidence
 	full        bool // true if the Keeper omitted an observation
 	gone        bool // true if the object was removed; the Keeper drops the data after the report
 	terminating bool // true if the start-up was reported and the pod is being deleted
@@ -63,7 +63,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit. It returns their lines and the number of omitted observations.
+// encode encodes the observations that fit into maxPodBytes and into the argument "room", the free memory in bytes.
+// encode returns the lines of these observations and the number of omitted observations.
 func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {

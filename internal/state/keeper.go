@@ -58,7 +58,7 @@ type Keeper struct {
 	failing     bool // true if the last save failed
 
 	// Only the method save uses the fields below.
-	full     bool  // true while the file omits current data
+	full     bool  // true while a limit of the file is reached
 	size     int64 // size of the file in bytes; zero if the next save must replace the file
 	appended int64 // size of the sections after the first section, in bytes
 	sum      uint32
@@ -79,9 +79,9 @@ type file struct {
 	append  func(lines [][]byte, size int64) error // appends to a file that has the given size
 }
 
-// Open creates the directory if it is absent and reads the state of the previous agent on this node. Open renames and
-// logs an unusable file. Open fails only if it cannot create the directory, or if another agent uses the directory. No
-// other agent can use the directory until Close.
+// Open creates the directory if it is absent and reads the state of the previous agent on this node. If the state file
+// is unusable, Open renames the file and logs a warning. Open fails only if it cannot create the directory, or if
+// another agent uses the directory. No other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -129,7 +129,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		k.Keep(o, e.Apply(o)) // without Apply, each restart would add another pod object
+		// If every stored pod object counted as new, each restart would add another pod object to the file.
+		k.Keep(o, e.Apply(o))
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
@@ -154,10 +155,10 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep receives an observation of a start-up that the agent must report. The argument "news" tells whether the
-// observation was new. Keep stores new observations. Keep stores a pod object until the next pod object replaces it.
-// Keep also stores the silences: the periods in which the runtime did not respond. The Keeper keeps the silences while
-// it has data of at least one pod.
+// Keep receives an observation of a start-up that the agent must report. The argument "news" is true if the observation
+// changed the evidence. Keep stores such observations. Keep stores any other pod object until the next pod object
+// replaces it. Keep also stores the silences: the periods in which the runtime did not respond. The Keeper keeps the
+// silences while it has data of at least one pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -186,8 +187,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.wake()
 }
 
-// KeepEnd receives an observation of a pod's termination. The argument "news" tells whether the observation was new.
-// KeepEnd keeps the observation if the pod's start-up was reported or is in progress.
+// KeepEnd receives an observation of a pod's termination. The argument "news" is true if the observation changed the
+// evidence. KeepEnd stores such an observation if the pod's start-up was reported or is in progress.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !outlivesAgent(o) || !news {
 		return
@@ -233,8 +234,8 @@ func (k *Keeper) Reported(uid string) {
 	k.note(kindReported, uid)
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// Drop the oldest entry. This entry is not necessary if the pod reached the node before Scope.Since, because
-		// the agent does not report the start-ups of such pods.
+		// Drop the oldest entry. Without this entry, the next agent can report the start-up again, unless the pod
+		// reached the node before Scope.Since.
 		k.note(kindRemoved, k.reported[0])
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++

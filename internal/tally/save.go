@@ -79,7 +79,7 @@ func (t *Tally) Restore(text []byte) error {
 		began = caught // start-ups that ended between the save and this time are missing
 	}
 	if began.Before(t.began) {
-		t.began = now.Add(began.Sub(now)) // with the monotonic reading that beganAt needs
+		t.began = now.Add(began.Sub(now)) // Add keeps the monotonic reading of now, which beganAt needs
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)

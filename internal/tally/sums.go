@@ -26,7 +26,7 @@ const (
 	itemSize     = int(unsafe.Sizeof(api.ReportItem{})) + 2*(int(unsafe.Sizeof(key{}))+8) + 32
 	causeSize    = int(unsafe.Sizeof(api.CauseTotals{}))
 	registrySize = int(unsafe.Sizeof(api.RegistryTotals{})) + 2*24 + 32
-	// othersSize is the room for the entries named other, which ignore the limit.
+	// othersSize is the memory that named entries leave free for the entries named other.
 	othersSize = 2*itemSize + 32*causeSize + registrySize
 )
 
@@ -43,7 +43,7 @@ func keyOf(i api.ReportItem) key {
 
 // Sums contains the sums of some start-ups of one node. A Sums is not safe for concurrent use.
 type Sums struct {
-	totals     api.TotalsRecord // totals of the node, without phases, merged phases and registries
+	totals     api.TotalsRecord // totals of the node; the fields Phases, Merged and Registries are empty
 	phases     map[timeline.Phase]api.PhaseTotals
 	merged     map[timeline.Phase]bool
 	registries map[string]*api.RegistryTotals

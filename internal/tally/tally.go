@@ -18,8 +18,8 @@ const (
 	maxBytes = 4 << 20
 )
 
-// BytesOf returns the maximum size of a Tally for the given value of --history-limit. Both sizes are in bytes. If a
-// quarter of the limit is too small for a Tally, BytesOf returns 0.
+// BytesOf returns the maximum size of a Tally for the given value of --history-limit. The argument and the result are
+// in bytes. If a quarter of the limit is too small for a Tally, BytesOf returns 0.
 func BytesOf(history int) int {
 	if history/4 < minBytes {
 		return 0
@@ -126,9 +126,10 @@ func (t *Tally) limit(i int) {
 	sums.limit = t.config.Bytes - t.size() + sums.bytes
 }
 
-// compact makes room if less than a quarter of the memory is free. compact combines the entries of the oldest hours, so
-// that the latest hours keep their names. If the memory is still short, compact removes the oldest hours. The latest
-// hour loses its names only if its sums alone need more memory than a Tally may use.
+// compact makes room if the sums use more than three quarters of Config.Bytes. compact combines the entries of the
+// oldest hours, so that the latest hours keep their names. If the sums still use more than three quarters, compact
+// removes the oldest hours. The latest hour loses its names only if its sums alone need more memory than a Tally may
+// use.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {

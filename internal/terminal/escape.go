@@ -77,8 +77,9 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value. The argument "lead" is the text before the value on its first line, and "indent" is the
-// indent of further lines. A value after a key begins on a new line, unless it fits on the key's line.
+// value reads the next JSON value and writes it as YAML. The argument "lead" is the text before the value on its first
+// line, and "indent" is the indent of further lines. If the argument "behindKey" is true, an object or array that is
+// not empty begins on a new line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
