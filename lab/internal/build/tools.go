@@ -73,7 +73,7 @@ func kubernetesGroups(dir string) []group {
 		{"kubectl", kubernetes + "kubectl"},
 		{"kubelet", kubernetes + "kubelet"},
 	}
-	if dir == withEtcd { // one build, because the programs share packages
+	if dir == withEtcd { // build etcd together with Kubernetes, because they share packages
 		return []group{{"tools/" + dir, "0", "", append(etcd, programs...), "k8s.io/kubernetes", kubernetesStamps()}}
 	}
 	return []group{

@@ -60,7 +60,7 @@ type networkInterface struct {
 }
 
 type address struct {
-	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0; absent in later versions
+	Version   string `json:"version,omitempty"` // "4" if CNIVersion is 0.4.0; absent in later versions of CNI
 	Address   string `json:"address"`
 	Interface int    `json:"interface"`
 }

@@ -59,9 +59,9 @@ type arguments struct {
 	sample   bool
 	scenario string
 	seed     uint64       // 0 if the command line contains no seed
-	before   string       // path of the program of a second agent
+	before   string       // path of the other agent's program, for the scenario "compare"
 	dir      string       // directory of the registry; only for the internal command serve-registry
-	guard    string       // directory of the registry's guard; only for the internal command serve-registry
+	guard    string       // the field Dir of the registry's Guard; only for the internal command serve-registry
 	floor    floor.Config // only for the internal command follow-pods
 }
 

@@ -76,8 +76,8 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	return up(ctx, n, a, stdout, stderr)
 }
 
-// choose returns the stack of the node. The arguments are the stack of the running node and the wanted stack. Both can
-// be empty.
+// choose returns the stack of the node. The arguments are the names of the running node's stack and of the wanted
+// stack. Both names can be empty.
 func choose(running, wanted string) (stack.Stack, error) {
 	if running != "" && wanted != "" && running != wanted {
 		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"lab down\" first", running, wanted)
@@ -122,8 +122,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The command "lab status" prints the path of kubectl, which the plan contains. The command ignores an error of the
-	// plan, so it also works without the source directory.
+	// The command "lab status" calls plan only to print the path of kubectl. If plan fails, for example without the
+	// source directory, the command prints everything else.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}

@@ -16,8 +16,8 @@ func (c *Client) Version(ctx context.Context) error {
 	return err
 }
 
-// QueryArrived makes the queries about a pod that has just arrived: the status of the pod's image, and the pod's
-// sandboxes. The queries run in parallel.
+// QueryArrived queries the sandboxes of a pod that has just arrived, and the status of an image of the pod. The two
+// queries run in parallel.
 func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -31,8 +31,8 @@ func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	return group.Wait()
 }
 
-// QueryReady makes the queries about a pod that is ready: the pod's sandboxes and containers, and the status of each.
-// The two lists are queried in parallel, and then all statuses are queried in parallel.
+// QueryReady lists the sandboxes and the containers of a pod that is ready, and then requests the status of each. Both
+// lists run in parallel, and so do all status requests.
 func (c *Client) QueryReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container

@@ -1,6 +1,6 @@
-// Package floor contains the cheapest program that follows the pods of a node: a client-go reflector without any
-// further work. With the runtime's socket, the program also queries the container runtime. Every agent that reports the
-// runtime's timestamps needs at least these queries. The lab compares the agent's CPU time with the CPU time of this
+// Package floor contains the cheapest program that follows the pods of a node: a client-go reflector that only stores
+// the pods. If Config.Socket is set, the program also sends queries to the container runtime: the queries that every
+// agent needs to report the runtime's timestamps. The lab compares the agent's CPU time with the CPU time of this
 // program.
 package floor
 

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cri"
 )
 
-// beat is the interval at which the program requests the runtime's version while pods start. The agent uses the same
-// interval.
+// beat is the interval at which the program requests the runtime's version while pods start. The agent requests the
+// version at the same interval.
 const beat = time.Second
 
 // maxChanges is the size of the queue of changed pods. If the runtime responds slowly and the queue is full, the
@@ -20,7 +20,7 @@ const beat = time.Second
 const maxChanges = 1000
 
 // asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the
-// pod is ready. An agent needs at least these queries for a pod whose images are already on the node.
+// pod is ready. asker sends the fewest queries that an agent needs for a pod whose images are already on the node.
 type asker struct {
 	cache.Store
 	runtime *cri.Client
@@ -48,7 +48,7 @@ func (a *asker) pass(object any) {
 // run queries the runtime until ctx ends. run ignores failed queries, because the lab measures only the cost of the
 // queries.
 func (a *asker) run(ctx context.Context) {
-	starting := map[types.UID]bool{} // false: the pod is ready
+	starting := map[types.UID]bool{} // true until the pod is ready
 	open := 0
 	beats := time.NewTicker(beat)
 	beats.Stop()

@@ -118,8 +118,8 @@ func delegated() []string {
 const subtreeControl = "cgroup.subtree_control"
 
 // undelegate disables controllers for the children of the root of cgroup v2. The kernel refuses to disable a controller
-// that a child enables for its own children. undelegate ignores this error, because it means that another program uses
-// the controller.
+// that a child enables for its own children. undelegate ignores the kernel's refusal, because it means that another
+// program uses the controller.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -14,7 +14,7 @@ import (
 // place is a directory of the machine outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // true if Restore also removes the directory when the directory is not empty
+	whole bool // true: remove the directory and its content; false: remove only an empty directory
 }
 
 // builtIn returns the directories that the kubelet, libcni and containerd always create, even if their configuration
@@ -39,7 +39,7 @@ func settings() []string {
 
 // Before is the state of the machine before the lab started.
 type Before struct {
-	Absent   []string          `json:"absent"`    // directories in builtIn that did not exist
+	Absent   []string          `json:"absent"`    // paths of the directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
 	// Controllers are the controllers that the root of cgroup v2 enabled for its children. The list is nil if these
@@ -108,8 +108,8 @@ func (b Before) RestoreCgroups() {
 }
 
 // Restore returns the machine to its state before the lab started. Restore removes the directories that did not exist
-// before the lab started, and resets the kernel settings. From directories that already existed, Restore removes only
-// the lab's files. The arguments are the lab's state directory and the name of the lab's network.
+// before the lab started, and resets the kernel settings. In directories that already existed, Restore removes only the
+// lab's files. The arguments are the lab's state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)

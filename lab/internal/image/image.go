@@ -1,6 +1,6 @@
 // Package image builds the lab's images and pushes the images to the lab's registry. The first layer of every image
-// contains the workload program. The node keeps the first layer. The other layers contain new random bytes, so the node
-// never has these layers before a pull.
+// contains the workload program. The node pulls the first layer when the lab starts. The other layers contain new
+// random bytes, so the node never has these layers before a pull.
 package image
 
 import (
@@ -76,7 +76,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 // requests in the registry's log.
 const Pusher = "podlapse-lab"
 
-// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The guard protects the registry.
+// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The argument "guard" is the Guard of
+// the registry.
 func Push(ctx context.Context, guard registry.Guard, reference string, image v1.Image) error {
 	return push(ctx, guard, reference, func(ref name.Reference, options ...remote.Option) error {
 		return remote.Write(ref, image, options...)

@@ -68,7 +68,7 @@ func (c *Client) Get(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodGet, path, nil, object)
 }
 
-// Create creates an object. The path is the path of the object's kind.
+// Create creates an object. The path is the path of a collection, for example /api/v1/namespaces.
 func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
@@ -123,7 +123,8 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit is the time limit for one request. The API server needs less time for every request of the lab.
+// requestLimit is the time limit for one request. A healthy API server responds to every request of the lab in less
+// time.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {
@@ -159,7 +160,7 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
-// Server returns the URL of the server. Proxies use the methods Server and Transport.
+// Server returns the URL of the server. A proxy in front of the server uses the methods Server and Transport.
 func (c *Client) Server() string { return c.base }
 
 // Transport returns the client's transport. The transport adds the client's credentials to requests.

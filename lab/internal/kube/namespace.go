@@ -14,7 +14,7 @@ import (
 
 // Usable returns nil if a pod in the namespace can be created and can start without a retry. A pod requires the default
 // service account and the ConfigMap with the certificate of the certificate authority. The controller manager creates
-// the account and the ConfigMap.
+// this service account and this ConfigMap in every namespace.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -71,8 +71,9 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 	return c.awaitDeletion(ctx, report, name)
 }
 
-// RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists. The
-// namespace controller waits 5 s before it deletes the other objects (namespaceDeletionGracePeriod in Kubernetes).
+// RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists.
+// After this request, the namespace controller waits 5 s before it deletes the remaining objects
+// (namespaceDeletionGracePeriod in Kubernetes).
 func (c *Client) RequestNamespaceDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.DeletePods(ctx, report, name); err != nil {
 		return err

@@ -1,6 +1,5 @@
 // Package layout defines the lab's directories and loopback ports. The directories are for state, sockets and the
-// cache. All other packages get the directories from this package, so environment variables are sufficient to move the
-// lab.
+// cache. All other packages get the directories from this package, so you can move the lab with environment variables.
 package layout
 
 import (
@@ -151,8 +150,8 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// Agents that do not run as root must be able to reach the socket in the run directory, as in containerd's usual
-	// directory. Such an agent opens the socket as a member of the socket's group.
+	// The run directory has the same mode as /run/containerd, so that agents that do not run as root can reach the
+	// socket. To open the socket, such an agent must be a member of the socket's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

@@ -21,7 +21,7 @@ const (
 	ControlPort    = 25001
 	MirrorPort     = 25002 // second registry, which one scenario runs in its own process
 	MirrorControl  = 25003
-	NodeMirrorPort = 25004 // second address of the lab's registry; on some stacks, the address of the node's mirror
+	NodeMirrorPort = 25004 // second port of the lab's registry, which some stacks use as the registry's mirror
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
 	ControllerPort = 26257

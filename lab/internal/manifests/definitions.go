@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 )
 
-// definition is the location of a CustomResourceDefinition in a Go module. The project that defines the kind publishes
-// the module.
+// definition is the location of a CustomResourceDefinition: a file in a Go module of the project that defines the kind.
 type definition struct{ module, version, file string }
 
 // definitions returns the locations for all kinds that the manifests use and that are not part of Kubernetes.

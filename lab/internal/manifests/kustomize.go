@@ -30,7 +30,7 @@ func Kustomize(dir string) (string, error) {
 
 // Composition describes the base with additional components, another image, and patches.
 type Composition struct {
-	Components []string // names of the components, in the order of their application
+	Components []string // names of the components, in the order in which kustomize applies them
 	Image      string   // NAME:TAG or NAME@DIGEST; if empty, the manifests' own image is used
 	Patches    []string // strategic merge patches, applied after the components
 }
@@ -95,7 +95,7 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		// Text before the first separator and the output of some templates contain no object.
+		// Some documents contain no object: the text before the first separator, and the output of some templates.
 		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}

@@ -53,8 +53,9 @@ type Variant struct {
 }
 
 // Variants renders the installations that the manifests support: the base, the base with each component, each overlay,
-// and the chart. Variants renders the chart with its default values, with the values for each component, and with all
-// values that can be combined. Variants writes temporary files to the directory in the argument "scratch".
+// and the chart. Variants renders the chart with its default values, with the values for each component, and with the
+// values for all components that can be combined. Variants writes temporary files to the directory in the argument
+// "scratch".
 func Variants(manifests, scratch string) ([]Variant, error) {
 	components := slices.Sorted(maps.Keys(componentValues()))
 	var all []Variant

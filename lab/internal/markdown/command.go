@@ -15,11 +15,11 @@ type Command struct {
 	Text       string // the statement, without comments and without the & at its end
 	Background bool   // true if the statement ends with &
 	NotRun     string // reason in the comment "not run" above the block; empty without this comment
-	Calls      []Call // calls of programs in their order, including calls in pipelines and substitutions
+	Calls      []Call // all calls of programs, in order; also calls in pipelines and substitutions
 }
 
 // Call is one call of a program. The elements are the program's name and the arguments, without quotes and
-// redirections. If the shell computes an argument, the element is the shell source of the argument.
+// redirections. Expansions such as $HOME and $(date) stay as written.
 type Call []string
 
 // Commands returns the commands in the shell blocks of a document. The first argument is the name of the document.
@@ -100,7 +100,7 @@ func plain(word *syntax.Word) string {
 			default:
 				written, err := source(part)
 				if err != nil {
-					written = "$()" // placeholder, because the printer cannot print this part
+					written = "$()" // a placeholder for syntax that the printer cannot print
 				}
 				text.WriteString(written)
 			}

@@ -1,5 +1,5 @@
 // Package markdown reads the shell commands in the repository's Markdown documents. The scenario "documentation" runs
-// the commands. The tests of this scenario check the commands without running them.
+// the commands. The tests of the package scenario check the commands but do not run them.
 package markdown
 
 import (

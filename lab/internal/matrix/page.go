@@ -14,8 +14,8 @@ func Scenarios() []string {
 // The names of the figures on the page.
 const (
 	FigureExact  = "within 50 ms"           // accuracy: phases within 50 ms of the truth
-	FigureError  = "within the error bound" // accuracy: phases within the agent's error bound
-	FigureWorst  = "99th percentile"        // accuracy: difference between the agent's and the true durations
+	FigureError  = "within the error bound" // accuracy: phases within the agent's error bound plus 50 ms
+	FigureWorst  = "99th percentile"        // accuracy: 99 % of the phases differ from the truth by at most this time
 	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
 	FigureRight  = "right"                  // blame: seconds with the right cause
 	FigureNone   = "unattributed"           // blame: share of the time without a cause
