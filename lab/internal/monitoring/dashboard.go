@@ -20,7 +20,7 @@ const (
 	graph  kind = "timeseries"
 	stack  kind = "stacked" // a graph with stacked lines
 	number kind = "stat"
-	table  kind = "table" // one row for each combination of the common labels, one column for each query
+	table  kind = "table" // one row for each set of label values, one column for each query
 	text   kind = "text"
 )
 
@@ -121,8 +121,8 @@ func (s section) objects(y int) (panels []object, height int) {
 }
 
 // inCluster adds a selector for the dashboard variable "cluster" to the expressions of all sections. If the variable is
-// "All", the selector also matches targets without the label "cluster". inCluster skips recorded constants, because
-// recorded constants do not have the label "cluster".
+// "All", the selector also matches targets without the label "cluster". inCluster does not change selectors of recorded
+// constants such as podlapse:phase_stuck:seconds, because these constants do not have the label "cluster".
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {

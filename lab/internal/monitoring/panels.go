@@ -1,14 +1,14 @@
 package monitoring
 
 // worst returns an expression that selects the lines with the highest values in the dashboard's time range. If a graph
-// showed every node of a fleet with 400 nodes, the graph would have 400 lines. The argument "by" contains the labels of
-// a line.
+// showed every node of a fleet with 400 nodes, the graph would have 400 lines. The argument "by" contains the labels
+// that identify a line.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf returns an expression that limits a table column to certain rows. The argument "selected" is the expression
-// that selects the rows. The argument "by" contains the labels of a row.
+// rowsOf returns the expression of a table column that shows only some of the rows. The expression "selected" selects
+// these rows. The argument "by" contains the labels that identify a row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }

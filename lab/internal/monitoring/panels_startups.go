@@ -13,7 +13,7 @@ const (
 	slowStartUps = `topk($top, max by (cluster, node) (podlapse_node_startup_seconds{node=~"$node"}))`
 
 	workloadStartUps = `namespace_workload:podlapse_workload_startups:increase1h{namespace=~"$namespace"}`
-	// A workload has no series of failures before its first failure.
+	// The metric has no series for a workload without failures, so the expression returns 0 for this workload.
 	workloadFailures = `(namespace_workload:podlapse_workload_startup_failures:increase1h{namespace=~"$namespace"}` +
 		` or 0 * ` + workloadStartUps + `)`
 	workloadSeconds = `namespace_workload_cause:podlapse_workload_startup_seconds:increase1h` +

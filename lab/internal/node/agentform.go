@@ -76,8 +76,8 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm stores the new form and then makes the change. If the change is interrupted, a later command can complete
-// the change.
+// changeForm stores the agent's new form, and then calls the function "change", which starts the agent in this form. If
+// the change is interrupted, a later command can complete the change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
 		return fmt.Errorf("store whether the agent runs as a process or as a DaemonSet: %w", err)

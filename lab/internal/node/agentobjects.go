@@ -15,8 +15,8 @@ import (
 // agentObjects returns the path of the file that contains all objects of the agent that might exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
-// Without the removal, the role of a removed component would remain.
+// applyAgent applies the rendered objects. Then applyAgent deletes the objects of the previous call that are no longer
+// rendered, for example the role of a removed component.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {

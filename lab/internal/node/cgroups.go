@@ -44,8 +44,8 @@ func (n Node) mountCgroups() error {
 }
 
 // The method "enter" returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
-// stack that uses the machine's cgroups, the method returns nil. The field Unshareflags of syscall.SysProcAttr cannot
-// replace the function, because Go then makes all mounts private.
+// stack that uses the machine's cgroups, the method returns nil. The lab does not set the field Unshareflags of
+// syscall.SysProcAttr, because Go then makes all mounts private.
 func (n Node) enter() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil

@@ -1,6 +1,6 @@
 package node
 
-// The templates of containerd's configuration. containerdConfig replaces the names between "@" characters.
+// The templates of containerd's configuration. containerdConfig replaces each name between "@" characters with a value.
 
 // containerd2Config is for containerd 2. Versions before 2.3 log a warning and ignore the setting socket_dir, so the
 // shims create their sockets in /run/containerd/s.
@@ -61,9 +61,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     use_internal_loopback = true
 `
 
-// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. A scenario removes
-// its images from the registry. If containerd restarts before it has removed the snapshots of these images, stargz
-// cannot mount the snapshots again.
+// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. If containerd
+// restarts after a scenario has removed its images from the registry, stargz cannot mount the remaining snapshots of
+// these images again.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"

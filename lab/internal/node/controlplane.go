@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// serviceRange contains the addresses of Services. The API server uses the first address for its own Service.
+// serviceRange contains the addresses of Services. The API server's own Service "kubernetes" has the address
+// firstServiceAddress.
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
@@ -73,7 +74,7 @@ func (n Node) apiServer(flags ...string) component {
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Scenarios use the audit log to find out which of its permissions an account uses.
+			// Scenarios read the audit log to find out which permissions an account uses.
 			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
 			"--audit-log-maxbackup=1",
 		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
@@ -143,8 +144,8 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// The controller manager contains many controllers, which create their accounts one after the other. At the
-			// default rate limit, the controllers need five seconds to create all accounts.
+			// The controller manager creates the service accounts of its controllers one after the other. At the
+			// default rate limit, the creation of all accounts takes five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
 			// The controller manager creates this directory. The default directory is outside the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),

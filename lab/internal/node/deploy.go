@@ -46,7 +46,7 @@ const fieldManager = "podlapse-lab"
 // agentImageFile returns the path of the file with the image reference for the DaemonSet.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage returns the agent's image reference in the lab's registry. Without an image, the reference is empty.
+// AgentImage returns the agent's image reference in the lab's registry, or "" if no image was ever set.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -119,7 +119,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch sets the path of the lab's runtime socket for the container that uses the runtime.
+// socketPatch sets the path of the lab's runtime socket for the runtime proxy or, without a proxy, for the agent.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -137,8 +137,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch sets the lab's directory for the files of the component "state-dir". The agent also records its
-// observations in the lab's directory.
+// filesPatch makes the component "state-dir" store its files in the lab's directory. The agent also writes its
+// observations to this directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -247,8 +247,8 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	// The command `kubectl rollout restart` writes a time in whole seconds. With whole seconds, two restarts within one
-	// second would count as one restart.
+	// Unlike the command `kubectl rollout restart`, the lab writes the time with fractions of a second. With whole
+	// seconds, two restarts within one second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}

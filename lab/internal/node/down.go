@@ -67,7 +67,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before.RestoreCgroups() // first, because the lab's mount of cgroup v2 might be the machine's only one
+	before.RestoreCgroups() // before Unmount, because the machine itself might not mount cgroup v2
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses finds and kills processes with the lab's mark until no such process remains. Marked processes can
-// be shims, or processes that an interrupted lab started without a record.
+// endMarkedProcesses kills the processes whose environment contains the lab's mark, until no such process remains. Such
+// a process is a shim, or a process whose record an interrupted lab did not store.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

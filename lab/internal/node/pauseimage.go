@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pauseRepository is the repository of the pause image on a stack whose node does not have the image at the start.
+// pauseRepository is the repository of the pause image on stacks with ColdPause, whose node pulls the pause image when
+// the first pod starts.
 const pauseRepository = "podlapse-lab/pause"
 
 // pauseLayer is the size of the layer that pushPauseImage adds to the base image. The layer is so large that the pull
