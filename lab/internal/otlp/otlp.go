@@ -286,7 +286,7 @@ func instant(nanoseconds string) (time.Time, error) {
 	return time.Unix(0, n), err
 }
 
-// Kind returns the spans of one kind. The agent defines the kinds of spans.
+// Kind returns the spans whose attribute podlapse.kind has the given value.
 func (r Report) Kind(kind string) (spans []Span) {
 	for _, s := range r.Spans {
 		if s.Attributes["podlapse.kind"] == kind {

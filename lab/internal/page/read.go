@@ -64,7 +64,7 @@ func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
 // Detail is a JavaScript expression for the text in the box that the page shows at the pointer or at the focused
-// element. If the page shows no box, the value is empty.
+// element. If the page does not show this box, the text is empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
 // Help is a JavaScript expression for the visible texts of the changes that would make a start-up faster.
@@ -101,18 +101,18 @@ const workload = `(() => {
 			pulled: cells[4].textContent })) };
 })()`
 
-// ReadWorkload returns the summary in the view of a workload. Without a summary, the texts are empty.
+// ReadWorkload returns the summary in the view of a workload. If the page shows no summary, all fields are empty.
 func ReadWorkload(t *browser.Tab) (Workload, error) { return browser.Ask[Workload](t, workload) }
 
 // Download is what the page and the API show about one download in progress.
 type Download struct {
 	Pod  string  `json:"pod"`
-	Text string  `json:"text"` // the text of the page
-	Most float64 `json:"most"` // the largest share that the API has reported, in percent
+	Text string  `json:"text"` // text that the page shows for the download
+	Most float64 `json:"most"` // largest downloaded share of the image, in percent, that the API has reported
 }
 
 // Downloads repeatedly reads the downloads of the images whose reference contains the given text, and returns all
-// results. Downloads stops when these downloads end, or after 50 attempts, which take at least 5 s.
+// results. The function returns when these downloads have ended, or after 50 reads, which take at least 5 s.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
 	return browser.Ask[[]Download](t, `(async () => {
 		const seen = [], most = new Map();

@@ -8,7 +8,7 @@ import (
 )
 
 // WriteKubeconfig writes a kubeconfig that contains the content of a certificate file and a key file, not the paths of
-// these files. The kubeconfig therefore also works in other directories. The format is JSON, which is valid YAML.
+// these files. A copy of the kubeconfig works in any directory. The format is JSON, which is valid YAML.
 func WriteKubeconfig(path, server, certificates, name string) error {
 	certificate, err := os.ReadFile(filepath.Join(certificates, name+".crt"))
 	if err != nil {

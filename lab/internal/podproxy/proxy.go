@@ -1,6 +1,6 @@
 // Package podproxy responds like an API server that proxies requests to the agents of a cluster. The lab's API server
-// proxies requests only to pods, so it cannot reach agents that run as processes. podlapse's command line lists the
-// pods to find the agents and sends its requests through the proxy.
+// proxies requests only to pods, so it cannot reach agents that run as processes. The agent's command "report" lists
+// the pods to find the agents, and then sends its requests through the proxy.
 package podproxy
 
 import (
@@ -20,7 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// agentPort is the port in the specification of the agents' pods. The proxy does not use this port.
+// agentPort is the container port in the agents' pods. The URLs of requests contain this port, but the proxy sends the
+// requests to Agent.Server.
 const agentPort = 9717
 
 // Agent is an agent that runs as a process.

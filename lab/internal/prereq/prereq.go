@@ -28,7 +28,7 @@ func Supported(system string, uid int) error {
 // Here returns the result of Supported for this machine and this user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
-// requirement is a required Debian package. The requirement contains the reason for the package, and a function that
+// requirement is a required Debian package. The field "why" is the reason for the package, and the function "present"
 // checks for a file or a program of the package.
 type requirement struct {
 	pkg     string
@@ -129,8 +129,8 @@ func install(ctx context.Context, packages []string) (string, error) {
 
 // apt runs apt-get in a directory. If apt-get fails, the error contains the last lines of apt-get's output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt process can be running, for example shortly after the boot. The option makes apt-get wait until the
-	// other process ends.
+	// Another apt process can be running, for example shortly after the boot. With this option, apt-get waits until
+	// another apt process has ended.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
 	cmd.Dir = dir

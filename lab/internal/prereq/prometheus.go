@@ -12,9 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Prometheus returns the directory with the programs prometheus and promtool. If necessary, Prometheus unpacks Debian's
-// package into the cache. Prometheus does not install the package, because an installation would add a user and start a
-// server. On a machine without apt-get, the function uses the programs in PATH instead of the package.
+// Prometheus returns the directory with the programs prometheus and promtool. If the cache does not contain the
+// programs, the function downloads Debian's package and unpacks it into the cache. The function does not install the
+// package, because an installation would add a user and start a server. On a machine without apt-get, the function uses
+// the programs in PATH instead of the package.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")

@@ -1,9 +1,9 @@
 // Package process starts, records and stops the lab's background processes.
 //
 // The lab identifies a process by its PID and its start time in clock ticks, so that a new process with a reused PID
-// never receives a signal. Every process also has an environment variable that identifies its lab. The lab has no
-// record of two kinds of processes: processes that an interrupted lab started, and containerd's shims. The environment
-// variable lets the lab find processes without a record.
+// never receives a signal. Every process also has the environment variable PODLAPSE_LAB_PROCESS, which identifies its
+// lab. The lab uses this variable to find two kinds of processes that are not in its records: processes that an
+// interrupted lab started, and containerd's shims.
 package process
 
 import (

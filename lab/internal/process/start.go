@@ -22,7 +22,7 @@ type Spec struct {
 	Env    []string // variables that Start adds to a minimal environment; the caller's variables are not inherited
 	Inputs []string // files whose content is part of the fingerprint
 	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
-	Search string   // directory that is first in PATH
+	Search string   // directory that Start puts first in the process's PATH; can be empty
 	// Enter changes the namespaces of the calling thread, before this thread starts the process. If Enter is nil, the
 	// process has the namespaces of the caller.
 	Enter func() error
@@ -100,12 +100,12 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 	}
 	result := make(chan error)
 	go func() {
-		// The thread ends together with this goroutine, because the goroutine does not unlock the thread. So no other
-		// goroutine runs in the changed namespaces.
+		// This goroutine does not unlock its thread, so the thread ends together with the goroutine. Other goroutines
+		// therefore never run in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. This goroutine
-			// occupies the main thread while it waits, so the goroutine of the inner call runs on another thread.
+			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. This goroutine keeps
+			// the main thread while the inner call runs, so the inner call's goroutine gets another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

@@ -35,8 +35,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls the given function after each period and prints the returned text. The result of Beat is a function that
-// ends the calls and waits until the last call has returned.
+// Beat calls the given function after each period and prints the returned text. Beat returns the function "stop", which
+// ends these calls and waits until the last call has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// If the end of ctx interrupted the check, the error of the previous check is more useful.
+		// If ctx ended during the check, the error of the previous check is more useful than the new error.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

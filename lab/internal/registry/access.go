@@ -23,8 +23,8 @@ type Access struct {
 	// Time when the registry wrote the last byte or, for an empty body, when the handler returned.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
-	// Anonymous is true if the registry refused the request because of missing or wrong credentials. Only such a
-	// refusal tells a client that the registry requires credentials.
+	// Anonymous is true if the registry refused the request because of missing or wrong credentials. If a rule injected
+	// the error, Anonymous is false.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

@@ -17,8 +17,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobStore stores blobs as files. The upstream library's disk store hashes a blob at every request. The hashing would
-// delay the first byte of a large blob and distort the measurements. blobStore is safe for concurrent use.
+// blobStore stores blobs as files. go-containerregistry has its own disk store, but that store hashes a blob at every
+// request. The hashing would delay the first byte of a large blob and distort the measurements. blobStore is safe for
+// concurrent use.
 type blobStore struct {
 	dir   string
 	limit int64 // maximum size of all blobs together, in bytes
@@ -66,9 +67,9 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 	return file, nil
 }
 
-// serveRanges responds to a request for ranges of a blob. The upstream handler supports only requests for a single
-// range, and the range must have an end. containerd resumes downloads with an open-ended range, and lazy snapshotters
-// request several ranges at once. If the store has no such blob, serveRanges returns false.
+// serveRanges responds to a request for ranges of a blob. The blob handler of go-containerregistry supports only
+// requests for a single range, and the range must have an end. containerd resumes downloads with an open-ended range,
+// and lazy snapshotters request several ranges at once. If the store has no such blob, serveRanges returns false.
 func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
 	h, err := v1.NewHash(digest)
 	if err != nil {

@@ -28,8 +28,8 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. However, each write
-// reads the clock, so a fast stream needs larger writes.
+// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. Each write reads the
+// clock, so a fast stream needs larger writes.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -115,7 +115,7 @@ func (f *faulty) fault() error {
 		return errReset
 	}
 	if secure, ok := connection.(*tls.Conn); ok {
-		connection = secure.NetConn() // not the TLS connection, because its Close would end the TLS session regularly
+		connection = secure.NetConn() // tls.Conn.Close would tell the client that the session ended normally
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // Close sends RST instead of FIN

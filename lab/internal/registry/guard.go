@@ -45,7 +45,8 @@ func (g Guard) Create() error {
 // Plugin returns the files of the credential provider plugin.
 func (g Guard) Plugin() credentials.Store { return credentials.Store{Dir: g.Dir} }
 
-// Login returns the user name and the password for the registries. For the zero Guard, both are empty.
+// Login returns the user name and the password for the registries. For the zero Guard, the user name and the password
+// are empty.
 func (g Guard) Login() (credentials.Login, error) {
 	if !g.IsSet() {
 		return credentials.Login{}, nil

@@ -26,7 +26,7 @@ type Rule struct {
 	Kind       string `json:"kind,omitempty"`  // "manifest" or "blob"; if empty, both kinds
 	Times      int    `json:"times,omitempty"` // maximum number of affected requests; 0 means no limit
 
-	Status         int   `json:"status,omitempty"`           // status of an error response in place of the content
+	Status         int   `json:"status,omitempty"`           // status of an error response that replaces the content
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"` // rate limit for each response body
 	// If Shared is true, the rate limit applies to all bodies together, like the rate of one network link.
 	Shared          bool     `json:"shared,omitempty"`

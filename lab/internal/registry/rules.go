@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// link simulates a network link that the bodies of a shared rule use together. link is safe for concurrent use.
+// link simulates a network link that all responses under one shared rule use together. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
 	free time.Time // time when the last byte has passed and the link is free again

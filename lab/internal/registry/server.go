@@ -70,8 +70,8 @@ func isPublic(repository string) bool { return strings.HasSuffix(repository, "pa
 
 func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// The stall must happen before the upstream handler runs, because this handler holds a lock while it writes a
-		// manifest.
+		// The stall must happen before go-containerregistry handles the request, because go-containerregistry holds a
+		// lock while it writes a manifest.
 		writer.stalled = true
 		if writer.sleep(writer.rule.Stall.Duration) != nil {
 			return

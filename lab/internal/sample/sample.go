@@ -73,8 +73,8 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	return nil
 }
 
-// monitor starts a Prometheus that users can try. The Prometheus scrapes the agent and evaluates the unmodified rules.
-// The sample also works without a Prometheus.
+// monitor starts a Prometheus server that users can try. The server scrapes the agent and evaluates podlapse's rules
+// without changes. If the machine has no Prometheus, the sample runs without it.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
 		n.Report.Say("the sample runs without Prometheus: %v", err)

@@ -25,7 +25,8 @@ func (p plan) pullTime() time.Duration {
 
 // The scenario "accuracy" injects each fault alone into two pods, and all faults together into two more pods. Every
 // phase of every pod must be accurate, including the phases without a fault. On a busy machine, tasks can wait for CPU
-// or I/O near the ends of a phase. The allowed difference includes the time during which tasks waited for CPU or I/O.
+// or I/O near the start or the end of a phase. The allowed difference includes the time during which tasks waited for
+// CPU or I/O.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)
@@ -68,9 +69,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// The runtime must record the start of an init container before the container exits. If the container exits
-		// before the runtime has recorded the start of the container, no source contains the times of the container's
-		// run.
+		// With shortRun, the runtime can record the start of an init container before the container exits. Without this
+		// record, no source knows when the container ran.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {

@@ -9,13 +9,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant "exact" is the largest difference from the truth that the scenarios accept for a phase on the node's
-// clock. Durations in the independent logs can also be wrong by up to the value of "exact": the logs show the start of
-// a phase some milliseconds late, and the end some milliseconds early.
+// The constant "exact" is the largest accepted difference between the truth and the agent's duration of a phase on the
+// node's clock. The lab reads the truth from logs, which can also be wrong by up to the value of "exact": these logs
+// show the start of a phase some milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. In the
-// lab, such delays have reached 60 ms. callLimit does not include the wait of a pull in the queue.
+// lab, the longest such delay was 60 ms. For a pull, callLimit does not include the time in the pull queue.
 const callLimit = 150 * time.Millisecond
 
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
@@ -62,7 +62,7 @@ type reading struct {
 	begunEarlier          time.Duration // maximum time from the phase's start to the phase's first log line
 	begunLater            time.Duration // maximum time from the true start to the start according to the runtime
 	endedLater            time.Duration // maximum time from the phase's last log line to the phase's end
-	waited                time.Duration // how long tasks waited for a CPU or the disk near the ends of the phase
+	waited                time.Duration // time that tasks waited for a CPU or the disk, near the phase's start and end
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
@@ -111,8 +111,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds up the durations of the group phases that can contain a part of this phase. For example, while the
-// runtime does not respond, the agent reports the time as unattributed.
+// readPart adds up the durations of the group phases that can contain a part of this phase. For example, if the runtime
+// did not respond for some time, the agent reports this time as unattributed.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -130,8 +130,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration and the error bound of the phase that the field "then" names. The error bound of the two
-// phases together is at most the sum of the two error bounds.
+// readThen adds the values of the phase "then": its duration to r.measured, and its error bound to r.stated. The error
+// bound of the two phases together is at most the sum of the two error bounds.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
@@ -152,15 +152,15 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
 // isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The group phase
-// must be at least as long as the merged phase. On a stack that discards layers after unpacking, an agent that reports
-// only the group phase is right.
+// must be at least as long as the true phase, minus the difference that isAccurate allows. If containerd discards
+// layers after unpacking, it is correct to report only the group phase.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
-// isAccurate reports whether the agent is accurate enough. If tasks waited for a CPU or the disk near an end of the
-// phase, the independent log or the agent's evidence might have been late. The allowed difference includes the waiting
-// time of tasks near the two ends of the phase.
+// isAccurate reports whether the agent is accurate enough. If tasks waited for a CPU or the disk when the phase started
+// or ended, the logs or the agent's evidence can show this start or end too late. The allowed difference includes the
+// waiting time of tasks near the two ends of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -13,19 +13,19 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	discards bool         // true if the stack does not keep layers, so that pulling and unpacking can be one phase
+	discards bool         // true if containerd discards layers; the agent can then merge pulling and unpacking
 	waits    waitSamplers // if waits is empty, every phase must be as accurate as on an idle machine
 	stamps   int          // number of compared milestones and spans on the control plane's clock
-	refuted  []string     // compared values that are wrong, because the agent's interval excludes the truth
+	refuted  []string     // agent's values whose interval does not contain the truth, as text
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
 	widestSpan      time.Duration // largest error bound that the agent states for a span
 }
 
-// The control plane truncates its timestamps to seconds. Because of the truncation, the interval of a milestone is one
-// second long. The duration between two milestones has an error bound of at most two seconds. An interval or an error
-// bound is allowed to exceed these limits by at most the clock skew that the agent reports.
+// The control plane truncates its timestamps to seconds. Therefore, the interval of a milestone must not be longer than
+// one second, and the error bound of a duration between two milestones must not exceed two seconds. If the agent
+// reports a clock skew, both limits are larger by this skew.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -33,7 +33,7 @@ const (
 
 // The method "add" compares one timeline with the truth about the pod.
 func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
-	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
+	under := "" // name of the previous phase if the timeline merges the current phase into it; otherwise empty
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -114,9 +114,10 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
-// The true interval lasts from the start to the end of a call, or from a cause to a consequence of the milestone. The
-// true interval is usually some milliseconds long. If the agent's interval does not overlap the true interval, the
-// agent is wrong. If the two intervals overlap, the agent is wrong by at most some milliseconds.
+// The true interval begins with the start of an API call or with another cause of the milestone, and ends with the end
+// of this call or with another consequence of the milestone. The true interval is usually some milliseconds long. If
+// the agent's interval does not overlap the true interval, the agent is wrong. If the two intervals overlap, the agent
+// is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
