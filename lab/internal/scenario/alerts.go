@@ -28,7 +28,7 @@ const (
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // with timesFaster, how long an alert with "for: 5m" is pending
+	alertPatience = 10 * time.Second // pending time of an alert with "for: 5m" if the factor is timesFaster
 	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow, which fires only if a
 	// node is slow in three quarters of the past hour. With timesFastest, one hour becomes one minute.
 	timesFastest = 60
@@ -57,7 +57,7 @@ type alarm struct {
 	faster      int           // factor by which the rules are faster than in production
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
-	since       time.Time     // time at which Prometheus had scraped both agents; the scenario ignores earlier alerts
+	since       time.Time     // start of the test, after the first scrapes; the scenario ignores earlier alerts
 	// The function in the field "then" tests more situations with the same Prometheus. The field can be nil.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
@@ -244,7 +244,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	if err != nil {
 		v.Problem("slow %s: the alert must fire: %v", a.what, err)
 	}
-	// The agent has already reported the last pod, so the data for both alerts no longer changes.
+	// The agent has already reported the last pod, so the data for a.fires and a.staysSilent no longer changes.
 	if err := sleep(ctx, alertPatience/2); err != nil {
 		return err
 	}

@@ -22,8 +22,7 @@ const (
 	refused = "127.0.0.1:9"
 )
 
-// The function "failures" creates four more situations with the same Prometheus, after the situation with the slow
-// node:
+// After the situation with the slow node, the function "failures" uses the same Prometheus for four more situations:
 //   - All pods of one workload wait for a registry that refuses connections.
 //   - Pods of three workloads on one of two nodes wait for the lab's registry.
 //   - An agent is missing.

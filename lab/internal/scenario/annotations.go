@@ -27,7 +27,8 @@ const (
 
 // The scenario "annotations" starts pods that request annotations. While the pods start, the scenario kills the agent,
 // and other clients write to the pods. The agent must write each requested annotation exactly once. The scenario also
-// sends requests with the agent's own token. The policy must refuse each request that the agent does not need.
+// sends requests with the agent's own token. The admission policy must refuse each request that the agent does not
+// need.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -60,7 +61,8 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// The pod "home" was ready before the first agent with --annotate started. The request is added only now.
+	// The pod "home" was ready before the first agent with --annotate started. The scenario adds the request for
+	// annotations to this running pod.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()

@@ -225,7 +225,7 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 	}
 }
 
-// syncDisk keeps the disk of a directory busy with small synchronous writes. The returned function "rest" ends the
+// syncDisk keeps a disk busy with small synchronous writes to a file in dir. The returned function "rest" ends the
 // writes.
 func syncDisk(dir string) (rest func() error, err error) {
 	path := filepath.Join(dir, "synced")

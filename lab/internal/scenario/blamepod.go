@@ -47,7 +47,8 @@ func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method "wait" runs one step of the row. If an earlier step failed, the method skips this step.
+// The method "wait" calls the function "until", which runs one step of the row. If an earlier step failed, the method
+// skips this step.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -134,7 +135,7 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 // firstStated returns the time of the pod's first kubelet Event that has the given reason and contains the given words.
 // If no Event matches, firstStated returns the zero time.
 func (x *examPod) firstStated(reason, words string) time.Time {
-	events, _ := x.exam.events.All() // an earlier wait has already read the log without an error
+	events, _ := x.exam.events.All() // ignore the error, because the caller has just read the same log
 	if event := firstStated(events, x.name, reason, words); event != nil {
 		return event.At
 	}

@@ -105,8 +105,8 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	}
 }
 
-// unresolvable is a host name with a DNS label that is too long. The lab has no DNS server, but the resolver rejects
-// this name without a query.
+// unresolvable is a host name with a DNS label that is too long. The resolver rejects this name without a query, so the
+// lab needs no DNS server.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
 // fromMirror starts a pod whose image comes from a registry with a mirror. The argument "has" is true if the mirror has

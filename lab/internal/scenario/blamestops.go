@@ -72,9 +72,9 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
 // image, the second pod's sandbox is starting, and the third pod's init container is running. The stop usually lasts
-// longer than the rest of each step would take without the stop.
+// longer than the time that each step still needs.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // minimum duration of the step during which the component stops
+	const within = 3 * time.Second // minimum duration of each interrupted step, without the stop
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })

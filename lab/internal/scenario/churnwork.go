@@ -32,8 +32,8 @@ const (
 	churnRestart   churnKind = "restart of the agent"
 )
 
-// usualChanges returns the required number of changes per minute, which is about half of the planned number. The
-// scenario must make each kind of change at least once.
+// usualChanges returns the required number of changes per minute. Except for restarts, the required number is a third
+// to a half of the planned number. The scenario must make each kind of change at least once.
 func usualChanges() map[churnKind]float64 {
 	return map[churnKind]float64{churnRollout: 1, churnScaling: 0.6, churnJob: 1, churnFailedJob: 0.2, churnCold: 1,
 		churnCrash: 0.1, churnElsewhere: 1, churnRestart: 0}
@@ -236,7 +236,7 @@ func (c *churner) elsewhere(ctx context.Context, i int) error {
 // restartAgent kills the agent, and starts the agent again.
 func (c *churner) restartAgent(ctx context.Context, i int) error {
 	if i == 0 {
-		return nil // the agent has just started
+		return nil // the agent has just started, so the first restart comes later
 	}
 	if err := c.bench.Node.KillAgent(); err != nil {
 		return err

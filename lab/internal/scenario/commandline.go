@@ -26,10 +26,11 @@ type plugin struct {
 	dir string
 }
 
-// commandLine tests the kubectl plugin with all forms of arguments: while a pod pulls an image, and after the deletion
-// of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
-// because the agent serves data about pods only to loopback clients. At the end, a browser opens the agent's page
-// through the API server's proxy. For the test with the browser, the agent serves all clients.
+// commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments after the start-up, and
+// after the deletion of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use
+// a port-forward, because the agent serves data about pods only to loopback clients. At the end, a browser opens the
+// agent's page through the API server's proxy. Before the test with the browser, the scenario deploys an agent that
+// serves this data to all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {

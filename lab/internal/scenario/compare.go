@@ -27,7 +27,7 @@ const Compare = "compare"
 // collector returns memory late. To show a difference of less than one megabyte, the scenario needs many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // number of agents of each program that run at the same time
+	comparePairs   = 4 // number of agents per program; the agents of both programs run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
@@ -83,7 +83,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 
 // The method "prepare" creates a separate account for the version, so that the API server's audit log shows which
 // version sent a request. The method also copies the program, so that both programs' files are written in the same way.
-// The kernel maps more or less of a file into memory, depending on how the file was written and read.
+// The way in which a file was written and read influences how much of the file the kernel maps into memory.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// comparedRound is one round, in which agents of the two programs alternate.
+// comparedRound is one round, in which the agents of both programs run at the same time.
 type comparedRound struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime

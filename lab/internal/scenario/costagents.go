@@ -11,14 +11,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage is the total usage of a run's agents, and the bytes that the bare watch received. The bare watch is a pod
-// watch without an agent.
+// agentsUsage is the total usage of all agents of a run. For comparison, the lab also opens a bare watch, which is a
+// pod watch without an agent.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64         // largest resident memory of an agent at the end of the run, in bytes
 	requests  float64       // number of requests to the API server
 	podBytes  float64       // number of bytes that pod watches received
-	bareWatch float64       // bytes received by the bare watch
+	bareWatch float64       // number of bytes that the bare watch received
 	floor     time.Duration // CPU time of a program that only follows the pods
 }
 
@@ -73,8 +73,8 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 	return all, nil
 }
 
-// judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter
-// "events" is the number of Events that were created during the blocks, except the Events Created and Started.
+// judgeAgents checks the agents' requests and watches while pods started on the agents' node. The parameter "events" is
+// the number of Events about these pods, except the Events Created and Started.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
@@ -106,7 +106,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name(),
 			u.requests)
 	}
-	const bookmarks = 0.01 // allowed relative difference, because bookmarks arrive at varying times
+	const bookmarks = 0.01 // allowed relative difference: the two watches can receive different numbers of bookmarks
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name(), one, u.bareWatch)

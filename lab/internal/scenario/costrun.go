@@ -18,19 +18,19 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // counts the bytes of the last bare watch
+	bareWatch *byteCount // bytes that the most recently opened bare watch received
 	namespace string     // namespace of the synthetic pods
 }
 
-// block contains the measured cost of one block of starts.
+// block contains the measured cost of the pod starts in one block.
 type block struct {
 	controlPlane time.Duration // CPU time of the API server and etcd
 	agents       agentsUsage
-	events       int // number of Events that the synthetic kubelet sent
+	events       int // number of the synthetic kubelet's Events, except Created and Started
 }
 
-// The method "measure" runs the pairs of blocks while the agents and the bare watches run. Then the method checks the
-// agents' reports.
+// The method "measure" runs pairs of blocks: one block on the agents' node, and one block on a node without agents. The
+// method then judges the additional cost, and the agents' requests to the API server.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts - 1 { // one watch fewer, because the floor program is also a bare watch
+	for range c.kind.counterparts - 1 { // one watch fewer, because the floor program already watches the pods
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err
