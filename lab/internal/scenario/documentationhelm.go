@@ -35,8 +35,9 @@ type helmReleases struct {
 }
 
 // The method "apply" returns the values that a release has after a call of helm. At the start of each document, only
-// the release of the first documented installation exists, because the documents describe alternatives. Within a
-// document, the method follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
+// the release of the first documented installation exists, because each document continues from this installation, and
+// not from the previous document. Within a document, the method follows Helm's rules. If an upgrade drops values of the
+// release, the method returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}

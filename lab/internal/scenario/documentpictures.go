@@ -87,7 +87,7 @@ func saveTopPicture(command, output string) error {
 	return savePicture(dir, topPicture, picture)
 }
 
-// terminalPicture returns an SVG image of a terminal with a text.
+// terminalPicture returns an SVG image of a terminal that shows the text.
 func terminalPicture(text string) ([]byte, error) {
 	const cell, lineHeight, margin = 8.4, 20, 16
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -33,7 +33,7 @@ type costKind struct {
 	earlier int // number of Events in the namespace before the load
 	pods    int // number of pods in one block
 	agents  int // number of agents that run at the same time
-	// number of bare pod watches in addition to the agents' pod watches, including the watch of the floor program
+	// number of bare pod watches in addition to the agents' pod watches, including the watch of StartFloor's program
 	counterparts int
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
@@ -46,7 +46,7 @@ func (k costKind) images() string {
 	return "present"
 }
 
-// The method "name" describes the load for people.
+// The method "name" returns a description of the load for the verdict.
 func (k costKind) name() string {
 	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
 }
@@ -69,8 +69,8 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, the floor program opens one more watch, which agentCount does not count. The scenario attributes the
-// cost of this watch to the agents.
+// cold images, agentCount does not include the pod watch of the program that StartFloor starts, so the scenario charges
+// the cost of this watch to the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
@@ -82,10 +82,11 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 //
 // If a pod's images are already on the node, the pod watch is the only request of an agent. Two counters must therefore
 // stay unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An
-// agent without other requests therefore costs as much as its pod watch. If the images are already on the node, a load
-// has one agent, and 59 or 119 bare watches with the same request as the agent's pod watch. More agents would use the
-// same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold
-// images, the agents also open Event watches when they need Events, so bare watches cannot replace agents.
+// agent without other requests therefore costs as much as its pod watch. If the images are already on the node, the
+// scenario runs one agent, and 59 or 119 bare watches that send the same request as the agent's pod watch. More agents
+// would use the same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's
+// watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot replace
+// agents.
 //
 // At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches as at 20 starts per
 // second. More agents and bare watches make the measured cost per agent more exact.
@@ -139,7 +140,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			return failed
 		}
 		defer func() { err = errors.Join(err, leave()) }()
-		// this watch replaces the watch of a kubelet
+		// the kubelet of a real node opens such a watch
 		if err := followNode(living, alive, b, node, io.Discard); err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	if err != nil {
 		return err
 	}
-	opened := make(chan struct{}, 1) // the watch can reopen later, but the caller waits only for the first time
+	opened := make(chan struct{}, 1) // followNode waits only until the watch opens for the first time
 	group.Go(func() error {
 		defer client.Close()
 		return client.FollowNode(ctx, node, into, func() {

@@ -23,8 +23,8 @@ const (
 // pullTime is the time that the registry needs to send a layer of size coldLayer.
 const pullTime = coldLayer / pullRate * time.Second
 
-// firstLight starts one pod that goes through every part of a start-up. The scenario sets the durations of the main
-// parts.
+// firstLight starts one pod that goes through every part of a start-up. The scenario sets the durations of the network
+// setup, the init container's run, the pull and the readiness probe.
 func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		networkDelay = 2 * time.Second

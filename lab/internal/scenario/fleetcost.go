@@ -28,10 +28,10 @@ const (
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
 // synthetic nodes have pods. Each node with pods also has a watch like a kubelet's watch. A few of these nodes have a
-// real agent. Every other agent is only a bare watch, with the same request as an agent's watch. Most bare watches are
-// for nodes without pods: the API server must keep such a watch open, but has nothing to send. The scenario
-// "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all images. The
-// scenario "fleet-cost" requires that an agent and a bare watch receive the same number of bytes.
+// real agent. All other agents are replaced with bare watches that send the same request as an agent's pod watch. Most
+// bare watches are for nodes without pods: the API server must keep such a watch open, but has nothing to send. The
+// scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all
+// images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
 // Events of each pod, but agents on real nodes do not need these Events.
@@ -165,11 +165,11 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 }
 
 // The method "open" opens one bare watch for each element of the list "into", starting at the index "first". The method
-// opens several watches at the same time. Each watch counts its received bytes in its element of the list. If the
+// opens several watches at the same time. Each watch adds the bytes that it receives to its element of "into". If the
 // element is nil, the watch does not count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
-	opening.SetLimit(64) // more connections would make the TLS handshakes wait for the two cores
+	opening.SetLimit(64) // more connections at a time would only queue for the machine's two cores
 	for i, count := range into[first:] {
 		received := io.Discard
 		if count != nil {
@@ -221,7 +221,7 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 }
 
 // rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. rollOut also
-// measures how much the API server's memory grows because of the bare watches and the real agents together.
+// measures how much the bare watches and the real agents together increase the API server's memory.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
@@ -314,7 +314,7 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
 	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++
-	const bookmarks = 0.05 // allowed relative difference; the times of bookmarks vary
+	const bookmarks = 0.05 // allowed relative difference, because bookmarks arrive at varying times
 	if agent == 0 || math.Abs(agent-bare) > bookmarks*agent {
 		f.verdict.Problem("%d agents: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
 			"same number", f.agents, agent, bare)

@@ -63,7 +63,8 @@ type hostile struct {
 	v     *Verdict
 }
 
-// sendRefused sends requests that the agent must refuse. The agent must respond to each request with the listed status.
+// sendRefused sends requests that the agent must refuse. The agent must respond to each request with the status in the
+// field "want".
 func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {

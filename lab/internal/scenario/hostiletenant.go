@@ -18,7 +18,8 @@ import (
 // cannot be mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault of an honest pod
-	// duration of the first pull; the pull is long, because a busy machine starts the waiting pods late
+	// duration of the first pull; long, so that a second pod needs a pull before the first pull ends, even on a busy
+	// machine
 	coldPull     = 8 * time.Second
 	attackLead   = 5 * time.Second  // time from the start of the attack to the start of the honest pods
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
@@ -185,8 +186,9 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns the rows of the honest pods of a block. Each pod's name ends with the name of the block. Pods
-// whose images are missing come first, because the kubelet pulls images one after the other.
+// honestRows returns the rows of the honest pods of a block. Each pod's name ends with the name of the block. The node
+// lacks the images of the first two pods. The second pull waits for the first pull, because the kubelet pulls one image
+// at a time.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {

@@ -45,8 +45,8 @@ func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pe
 	return fired, pending, err
 }
 
-// ofTenants reports whether the tenant's own pods can cause an alert. The tenant's own pods really wait, and their
-// pulls really fail.
+// ofTenants reports whether the tenant's own pods can cause an alert. Such alerts are correct, because the tenant's own
+// pods really wait, and their pulls really fail.
 func ofTenants(alert map[string]string) bool {
 	switch alert["alertname"] {
 	case "PodlapsePodsStuckInPhase":

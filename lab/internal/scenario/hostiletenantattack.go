@@ -27,11 +27,11 @@ const (
 	// roundsAtLeast is the minimum number of rounds of an attack, because some attacks change objects that earlier
 	// rounds created.
 	roundsAtLeast = 3
-	roundEvery    = 2 * time.Second // time between the starts of two rounds
+	roundEvery    = 2 * time.Second // minimum time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. If the agent's report about another tenant's pod
-// contains an invented name, the report is wrong.
+// invention is part of every name that the tenant invents in Events. The agent's reports about other tenants' pods must
+// not contain this word.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.
@@ -43,7 +43,7 @@ type tenant struct {
 	absent    string // image that the registry has and the node does not have
 
 	mu      sync.Mutex
-	rounds  int // number of rounds of the current attack
+	rounds  int // number of completed rounds of the current attack
 	baits   []corev1.Pod
 	victims []corev1.Pod
 }
@@ -51,7 +51,7 @@ type tenant struct {
 // hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // the attack runs only in this number of rounds at the start of each block; 0 means all rounds
+	rounds  int  // number of rounds, from the start of a block, in which the attack runs; 0 means all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }

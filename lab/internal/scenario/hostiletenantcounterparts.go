@@ -19,7 +19,7 @@ type startUp struct {
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
 	// The field "truth" contains the total duration that the independent logs attribute to each cause. If a period has
-	// several possible causes, it counts for each of these causes.
+	// several possible causes, its duration counts for each of these causes.
 	truth map[string]time.Duration
 }
 
@@ -28,9 +28,9 @@ type startUp struct {
 // Durations are allowed to differ by the sum of three values: the largest difference between the counterparts, the
 // agent's error bounds, and the tenant's real load.
 //
-// Some phases are long only during the attack, for example the phase "sandbox" on a busy machine. judgeCounterparts
-// ignores the duration of these phases and of phases that end when the kubelet retries. Only the exam judges these
-// durations, by the independent logs.
+// judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
+// busy machine, nor the durations of phases that end when the kubelet retries. The method exam.judge compares all
+// phases with the independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -90,7 +90,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // the exam compares this phase with the independent logs
+		case endsWithAttempt(phase): // exam.judge compares this phase with the independent logs
 		case length > longest+limit || length < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
@@ -100,10 +100,10 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 	}
 }
 
-// differenceInTruth returns the difference between a real wait during the attack and the same wait without the attack,
-// according to the independent logs. A wait in the pull queue ends when the blocking pull ends. A wait for a missing
-// object ends when the kubelet retries. If the cause is neither blame.PullQueue nor blame.Config, differenceInTruth
-// returns 0.
+// differenceInTruth returns how much longer a pod really waited during the attack than without the attack, according to
+// the independent logs. The result is negative if the wait was shorter. A wait in the pull queue ends when the blocking
+// pull ends. A wait for a missing object ends when the kubelet retries. If the cause is neither blame.PullQueue nor
+// blame.Config, differenceInTruth returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0
@@ -137,7 +137,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
 		if result.failed != nil {
-			continue // the exam's report contains the failure
+			continue // exam.report reports the failure
 		}
 		counterpart, err := counterpartOf(result.timeline, block)
 		if err != nil {

@@ -88,9 +88,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics checks how much the metrics of pulls grew during the block. The growth must not exceed the time that the
-// pulls of the block can take. The metrics must count the real pulls under their registry, and must not contain a name
-// that the tenant invented. The reported clock skew must be correct.
+// judgeMetrics checks how much the metrics of pulls grew during the block. The durations must not grow by more than the
+// time that the pulls of the block can take. The metrics must count the real pulls under their registry, and must not
+// contain a name that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -244,8 +244,8 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 
 // The function "outlives" returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
-	// The creation time that the agent estimates can be up to a second too late, because the control plane truncates
-	// this time to seconds.
+	// The agent's estimate of the creation time can be up to a second too late, because the API server records this
+	// time in whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
 	longer := func(what string, reported json.Number) {
 		length, err := agent.Nanoseconds(reported)

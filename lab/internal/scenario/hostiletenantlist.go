@@ -15,7 +15,7 @@ import (
 )
 
 // Sizes of large values, in bytes. etcd accepts requests of up to 1.5 MiB. A request contains the name of an Event
-// three times.
+// three times, so largeName is less than a third of this limit.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
@@ -218,7 +218,7 @@ func storeElsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// namedElsewhere tries to store Events in the tenant's namespace. The Events refer to a pod in another namespace.
+// namedElsewhere tries to store Events about a pod in another namespace in the tenant's own namespace.
 func namedElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
