@@ -166,8 +166,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// requireStrictChart requires that the API server refuses objects with mistakes. An API server that also accepts
-// mistakes would not prove that the manifests are valid.
+// requireStrictChart requires that the API server refuses objects with mistakes. If the API server accepted mistakes,
+// the dry run would not prove that the manifests are valid.
 func requireStrictChart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +
@@ -213,7 +213,7 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 // installation is one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
-	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
+	bare       bool   // true if the scenario deploys only the manifests' base, without a state directory
 	components []string
 	// The function in the field "more" makes the agent use all its permissions. The field is nil if the start-up of the
 	// pod alone makes the agent use all its permissions.
@@ -281,8 +281,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods. The pod gives the node access to the Secret. If the API server refuses the agent's request for the Secret, only
-// the impersonation rules can be the reason.
+// pods, so the pod gives the node access to the Secret. If the API server refuses the agent's request for the Secret,
+// only the impersonation rules can be the reason.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}

@@ -103,8 +103,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 }
 
 // The method "lengths" returns the true durations of the phases on the node's clock. If a component starts or ends a
-// phase, the component's own log contains the time of this start or end. The log is accurate to one or two
-// milliseconds. If an injected delay ends the phase, the injector's log contains the time of the end:
+// phase, the component's own log contains the time of this start or end. The times in these logs are accurate to one or
+// two milliseconds. If an injected delay ends the phase, the injector's log contains the time of the end:
 //
 //   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
 //     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
@@ -147,8 +147,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process. If one probe succeeds late, a part of the next
-	// probe's delay is already over.
+	// All delays below count from the start of the container's process. If one probe succeeds late, the next phase is
+	// shorter, because a part of its delay is already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -197,8 +197,8 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 }
 
 // runningAt returns the time when a container started to run. The runtime reports the start after the runtime has
-// written the state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy
-// machine, both reports can be late, but neither report can be early.
+// written the container's state to disk. The process logs its start after the kernel has loaded the program from disk.
+// On a busy machine, both reports can be late, but neither report can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -208,8 +208,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. The creation happens between the scenario's
-// request and the response. Every other milestone happens after the step that causes it, and before the first report
-// about it: the scheduler's Event, or a pod status in the scenario's watch.
+// request and the response. All other milestones happen after the steps that cause them, and before the first reports
+// about them. These reports are the scheduler's Event, and pod statuses in the scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -29,8 +29,8 @@ type lazyCase struct {
 	pod      string
 	mounted  bool // true if the image has a layer that the snapshotter mounts
 	ordinary int  // size in bytes of the layer that the runtime downloads itself; 0 if there is no such layer
-	// below is true if the ordinary layer is below the mounted layer. The runtime downloads an ordinary layer and all
-	// layers above it, before it asks the snapshotter about these layers.
+	// below is true if the ordinary layer is below the mounted layer. When the runtime reaches an ordinary layer, it
+	// starts to download this layer and all layers above, and only later asks the snapshotter about the layers above.
 	below    bool
 	attempt  bench.Attempt
 	timeline agent.Timeline
@@ -40,8 +40,8 @@ type lazyCase struct {
 
 // The scenario "lazy-pull" pulls four images on a node with the snapshotter stargz: one with a large layer that the
 // snapshotter mounts, one without such a layer, and two with layers of both kinds. A pull of a mounted layer is short,
-// and almost nothing of the layer arrives during the pull. So the agent must not compare the size of the layer with the
-// duration of the pull, and must not report that the runtime was unpacking.
+// and almost nothing of the layer arrives during the pull. Therefore, the agent must not compare the size of the layer
+// with the duration of the pull, and must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +
@@ -168,7 +168,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if pull.Lazy != c.mounted {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
-	// The verdict names only the longest phases, and the container runs for at least a second until it is ready.
+	// The verdict names only the longest phases. The phase in which content arrives is one of them, because the
+	// container runs for at least a second before it becomes ready.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+

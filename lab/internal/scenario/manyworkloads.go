@@ -25,8 +25,8 @@ const (
 	manyWorkloadsMemory = 55
 )
 
-// manyWorkloads starts 500 pods of 60 Deployments on a node that consists only of objects and a synthetic runtime. The
-// commands "report" and "explain" must then respond in time, the API must return pages, and the agent's memory must
+// manyWorkloads starts 500 pods of 60 Deployments on a synthetic node, which has a synthetic runtime and no kubelet.
+// The commands "report" and "explain" must then respond in time, the API must return pages, and the agent's memory must
 // stay below a limit.
 func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewContainerd()

@@ -88,7 +88,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is the expected sum of a metric's samples that have the given labels.
+// sample is a metric with some labels, and the expected sum of all values of this metric that have these labels.
 type sample struct {
 	name   string
 	labels []string
@@ -185,7 +185,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 	if err != nil {
 		h.verdict.Problem("%v", err)
 	}
-	const reportLimit = 20 * time.Second // the kubelet checks its status every 10 s
+	const reportLimit = 20 * time.Second // the kubelet checks the Node object's status every 10 s
 	if err := h.awaitSamples(ctx, "the kubelet to report that it is ready", reportLimit,
 		sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
 		h.verdict.Problem("%v", err)

@@ -212,8 +212,8 @@ func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, e
 	return report, err
 }
 
-// judgeOutputs checks the metrics, the record, and the commands "node" and "explain". judgeOutputs also requires that a
-// message names the network, and that the verdict names the waiting pod.
+// judgeOutputs checks the metrics, the record, and the commands "node" and "explain". judgeOutputs also requires that
+// one of the node's NotReady messages names the network, and that the verdict names the waiting pod.
 func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) error {
 	n.verdict.Compared += 4
 	if !slices.ContainsFunc(report.NotReady, func(r struct{ Message string }) bool {

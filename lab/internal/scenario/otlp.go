@@ -195,8 +195,8 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 }
 
 // sendTwice kills the agent twice: before the agent has reported a pod, and after the report. Then sendTwice restores
-// the agent's state from before the report, so the agent sends the start-up again. The spans of the two reports must be
-// the same. The restarted agent sends over gRPC.
+// the state that the agent saved before the report, so the agent sends the start-up again. The method sameSpans
+// compares the two reports. The restarted agent sends over gRPC.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}

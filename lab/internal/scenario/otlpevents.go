@@ -13,7 +13,7 @@ import (
 // reported fact. The API can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
-// The documented limits for the kubelet's messages.
+// Limits from docs/otlp.md for the kubelet's Events in the root span.
 const (
 	mostEvents   = 32
 	longestWords = 256 // bytes

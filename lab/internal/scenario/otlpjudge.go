@@ -52,7 +52,8 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.rollout(root, t)
 }
 
-// The method "rollout" requires that a pod with an owner links to the rollout's trace, and to no other trace.
+// If the pod has an owner, the method "rollout" requires that the root span links to the rollout's trace, and to no
+// other trace. Without an owner, the root span must have no links.
 func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {
@@ -122,12 +123,12 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 	}
 }
 
-// sameSpans compares the spans in two reports about the same start-up. Spans with the same ID must be equal. A span
-// that is in both reports must have the same ID in both reports. The two agents can have different evidence, so each
-// report can have spans that the other report lacks.
+// sameSpans compares the IDs of the spans in two reports about the same start-up. A span that is in both reports must
+// have the same ID in both reports. The two agents can have different evidence, so each report can have spans that the
+// other report lacks. At least 90 percent of the first report's spans must be in both reports.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // the IDs of each span, by the span's identity
+	named := make(map[string]string) // IDs of each span, by the description in the field "identity"
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}

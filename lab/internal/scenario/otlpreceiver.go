@@ -13,7 +13,7 @@ import (
 )
 
 // withoutReceiver stops the receiver while a pod starts. The agent must still report the pod on standard output, and
-// count the pod as dropped. After a restart of the receiver, the agent must send the next pod.
+// count the start-up as dropped. After the receiver has restarted, the agent must send the next pod's start-up.
 func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
 	if err := settleAgent(ctx, t.bench); err != nil {
@@ -73,7 +73,7 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	return nil
 }
 
-// deliveredCounters contains the agent's counters of start-ups.
+// deliveredCounters contains the agent's counters of start-ups: sent over OTLP, dropped, and printed as records.
 type deliveredCounters struct{ sent, dropped, printed float64 }
 
 func (t *tracedRun) counted(ctx context.Context) (deliveredCounters, error) {

@@ -59,8 +59,8 @@ func (p *pageRun) judgeWorkload(ctx context.Context) error {
 	return err
 }
 
-// compareWorkload waits until the API reports two start-ups of each of two revisions, and the page shows the same
-// summary as the API. The page requests the summary at most every five seconds.
+// compareWorkload waits until the API reports two revisions with two start-ups each, and the page shows the same
+// summary as the API. The page requests the summary at most once every five seconds.
 func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions string) (workloadResponse, error) {
 	fragment, request := "#/workloads?owner="+workload, "api/v1/workloads/"+workload
 	if revisions != "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureSampler records a counter of the kernel: how long tasks have waited for a resource. pressureSampler reads the
-// counter much more often than the agent does.
+// pressureSampler records a kernel counter: the total time for which tasks have waited for a resource. pressureSampler
+// reads this counter much more often than the agent does.
 type pressureSampler struct {
 	resource string // "cpu" or "io"
 	stop     func()
@@ -87,8 +87,8 @@ func (w *pressureSampler) nearest(at time.Time) (best int) {
 	return best
 }
 
-// waitedBetween returns how long tasks waited. waitedBetween counts from the last sample before an interval to the
-// first sample after the interval.
+// waitedBetween returns how long tasks waited from the last sample before an interval until the first sample after the
+// interval.
 func (w *pressureSampler) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,8 +130,8 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// longestWait is the largest additional difference that a comparison allows if tasks waited near the ends of a phase.
-// The limit also applies on a continuously busy machine.
+// If tasks waited near the start or the end of a phase, a comparison allows a larger difference. longestWait is the
+// maximum of this increase, even on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the ends of an interval, at most longestWait.

@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the maximum duration of all earlier stages, such as the connection, if a later stage times out.
-	// The timeout also covers the earlier stages, so the last stage can be shorter than the timeout.
+	// If an attempt times out in its last stage, probeConnect is the maximum total duration of the earlier stages, such
+	// as the connection. The timeout also covers the earlier stages, so the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
