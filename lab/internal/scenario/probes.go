@@ -230,8 +230,8 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// The method "judge" requires that every attempt has the expected result, in the expected stage, after the expected
-// time.
+// The method "judge" requires that every attempt has the expected result in the expected stage, and that the attempts
+// take about the expected time on average.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},

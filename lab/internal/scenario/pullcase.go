@@ -61,9 +61,8 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // number of failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A registry rule counts all matching requests, including the request for the image's configuration. The image's
-	// configuration is too small to trigger the fault, but the rule counts the request. A fault in the layer needs a
-	// count of two: one request for the image's configuration, and one request for the layer.
+	// configAndLayer is the number of requests to which a registry rule applies. The first request is for the image's
+	// configuration, which is too small to trigger the fault. The second request is for the layer.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )
@@ -114,8 +113,8 @@ func plainCase(pod, image, outcome string) pullCase {
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst returns the case with the expectation that its first pulls fail. The argument "failures" is the number of
-// these pulls.
+// failsFirst returns the case, changed so that its first pulls must fail. The argument "failures" is the number of
+// pulls that must fail.
 func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
@@ -177,7 +176,7 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 }
 
 // coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
-// client pulls a different image. In the second and third case, the image is already on the node. The third case has
+// client pulls a different image. In the second and third cases, the image is already on the node. The third case has
 // the pull policy Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
@@ -246,7 +245,8 @@ func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{plainCase("layers", image, agent.Downloaded)}, err
 }
 
-// carryOut starts the pod, ends the fault of the pod's image in time, and checks the reports of the agents.
+// carryOut starts the pod, ends the fault of the pod's image after the planned number of failed pulls, and checks the
+// reports of the agents.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
 		return fmt.Errorf("case %s: %w", c.pod, err)

@@ -30,7 +30,7 @@ const (
 )
 
 // neighborInstants contains two instants from the runtime. At the instant in the field "before", the kubelet had not
-// yet reached the container. At the instant in the field "after", the kubelet had the image. An instant is zero if the
+// yet requested the image. At the instant in the field "after", the kubelet had the image. An instant is zero if the
 // step did not happen.
 type neighborInstants struct{ before, after time.Time }
 
@@ -103,8 +103,8 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 }
 
 // slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
-// this time is as short as usual. A slow disk delays the other records of the image. The agent sees only the first
-// record and the step after the pull.
+// this time is as short as usual. Before the response, the runtime stores more records of the image, and a slow disk
+// can delay these records. The agent sees only the first record and the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -112,9 +112,9 @@ func slowResponse(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull. A usual
-// delay of the Event does not count. No evidence shows whether the runtime responded late or the kubelet received the
-// response late.
+// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull. The delay
+// does not count if it is at most half of the constant "exact". No evidence shows whether the runtime responded late or
+// the kubelet received the response late.
 func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late + slowResponse(a)
@@ -122,9 +122,9 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff is a divisor: an agent without Events must report at least the true waits between attempts, divided by
-// leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for the
-// duration of its back-off.
+// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
+// least the true total of the waits between attempts, divided by leastBackoff. The pod's status shows each failed pull.
+// After a failed pull, the kubelet waits at least for the duration of its back-off.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -132,8 +132,8 @@ const leastBackoff = 2
 func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
-		// the requests. For this agent, each part of a wait could also be a part of a pull, except the kubelet's
-		// back-off: see leastBackoff.
+		// the requests. An agent without Events knows only that each wait contains the kubelet's back-off (see
+		// leastBackoff). The rest of a wait could belong to a pull.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -145,7 +145,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 			worst += stampUnit // the Event at the end of the wait is a repeated Event
 		}
 		if next := attempts[i+1]; next.Failed() {
-			// the Event about a failed attempt is also a repeated Event
+			// the Event about the failure of this attempt is a repeated Event
 			worst += stampUnit
 		}
 	}
@@ -155,7 +155,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
 // plugin runs before the runtime gets the request, so the plugin ends before the image's manifest arrives. Only the
 // runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
-// time. The kubelet measures the duration in an Event until shortly before it creates the Event.
+// time. The period that the kubelet measures ends shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:

@@ -18,10 +18,10 @@ type unseenPull struct {
 	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
 }
 
-// seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most
-// seenByRegistry, the registry's log is the truth. If the two logs differ by more than seenByRegistry, containerd's log
-// is the truth, because the pull also includes the resolution of the name and the unpacking. An agent that agrees with
-// containerd's log passes in both cases, because seenByRegistry is only half of the largest accepted difference.
+// seenByRegistry decides which log contains the true duration of a pull. If the pull in containerd's log is longer by
+// at most seenByRegistry, the registry's log is the truth. If the difference is larger, containerd's log is the truth,
+// because only this log includes the resolution of the name and the unpacking. An agent that agrees with containerd's
+// log always passes, because seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -166,7 +166,7 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 		v.Problem("%s: want digest %s, but the agent reports %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !j.sources.events { // the agent might have missed the container status with the reason
+	if !j.sources.events { // the agent might have missed the container status that stated the reason
 		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
@@ -196,8 +196,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		return
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
-	// or if the machine is busy, the runtime needs more time to verify and store the content. This time is unknown if
-	// the runtime has not kept the content.
+	// or if the machine is busy, the runtime needs more time to verify and store the content. If the runtime has not
+	// kept the content, the logs do not show this time, and the scenario assumes 5 ms for each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
@@ -208,8 +208,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 }
 
-// judgeFailed checks the total duration of queue and pull. judgeFailed also checks each of the two durations that the
-// agent reports.
+// judgeFailed compares the total duration of queue and pull with the truth. If the agent reports a duration for the
+// queue or for the pull, this duration must not exceed the true total.
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
@@ -240,8 +240,8 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 }
 
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
-// response, only the sent part counts. If the stack does not keep layers, an agent is allowed to omit the bytes, but
-// must not report only some of the bytes.
+// response, only the sent part counts. If containerd does not keep the layers, an agent is allowed to omit the bytes,
+// but must not report only some of the bytes.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
 	kept := j.stack.Containerd.KeepsLayers()
@@ -320,7 +320,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 	}
 }
 
-// noteUnseen adds a note about the pulls whose truth is not in the registry's log.
+// noteUnseen adds a note about the pulls for which containerd's log is the truth.
 func (j *pullJudge) noteUnseen() {
 	if len(j.unseen) == 0 {
 		return

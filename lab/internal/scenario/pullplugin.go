@@ -28,8 +28,8 @@ const (
 )
 
 // pluginCases returns three cases if the kubelet has a credential provider plugin. In one case, the plugin is slow. In
-// another case, the plugin is slow after a post-start hook. In the last case, the plugin fails once, so the kubelet
-// pulls without credentials, and the registry refuses the pull.
+// another case, the first container has a post-start hook, and the plugin is slow for the second container. In the last
+// case, the plugin fails once, so the kubelet pulls without credentials, and the registry refuses the pull.
 func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
 	guard := p.bench.Node.RegistryGuard()
 	if !guard.IsSet() {
@@ -83,8 +83,8 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 
 // judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
 // kubelet_sync among its candidates. An agent without the runtime knows the end of the earlier step only from the pod's
-// status, so another phase can contain a part of the plugin run. This part is at most stampUnit, and at most the error
-// bound of the other phase.
+// status, so another phase can contain a part of the plugin run. judgePluginRun accepts a part up to the error bound of
+// the other phase, but at most stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration
@@ -119,7 +119,7 @@ func (p *pullRun) judgeSecrecy(v *Verdict) error {
 		n.In("pod-logs")} {
 		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
-				return nil // a file can disappear at any time, and an agent does not use all places
+				return nil // a file can disappear at any time, and not every directory exists
 			}
 			content, err := os.ReadFile(path)
 			if errors.Is(err, fs.ErrNotExist) {

@@ -30,7 +30,7 @@ type pullJudge struct {
 
 	mu      sync.Mutex
 	verdict *Verdict
-	going   []realPull // the real pulls, with their times
+	going   []realPull // the pulls and their times according to the independent logs
 	unseen  []unseenPull
 }
 

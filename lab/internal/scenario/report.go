@@ -156,8 +156,7 @@ func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	return []string{state, withWorkloads, "--node-startup", "--proc-dir=" + proc}, nil
 }
 
-// withWorkloads is the agents' flag that enables the metrics of workloads. Its limit exceeds the number of the
-// scenario's workloads.
+// withWorkloads is the agents' flag that enables the metrics of workloads. The scenario has fewer than 20 workloads.
 const withWorkloads = "--metrics-workloads=20"
 
 // startReported starts the workloads one after the other, so that no pull waits for another pull. For each workload,

@@ -72,7 +72,7 @@ func reportFrom(server string) []string {
 }
 
 // judge compares the report from Prometheus with the truth and with the report from the agents. Then judge checks two
-// rows of the dashboard, and the errors about servers that cannot provide a report.
+// rows of the dashboard, and the error messages of reports that fail.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
 	// A report ends at a full second, so it does not contain the newest results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
@@ -143,7 +143,7 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	delays := slowNetwork * time.Duration(len(slow))
 	for _, fault := range []struct {
 		cause, node string
-		least, most time.Duration // the lost time is smaller if the network also takes time on the other node
+		least, most time.Duration // less time is lost if the other node also spends time on the network
 	}{
 		{"network", slowNode, delays / 2, delays + delays/4},
 		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
@@ -160,8 +160,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
 	for name := range t.images {
 		if row, there := of(name); far(name) {
-			// The report from Prometheus compares a workload with other start-ups on all nodes, including the slow
-			// node.
+			// The report from Prometheus compares a workload with the start-ups of other workloads on all nodes,
+			// including the slow node.
 			total, expected := t.startUp(name, slowStartUps(slow))
 			v.compareFactor("Prometheus: workload "+name, total.Seconds()/expected.Seconds(), row, there)
 			if v.Compared++; row.Most != registryCause {

@@ -75,8 +75,8 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	return t, nil
 }
 
-// readCauses returns the parts of a start-up by cause, without the parts of the pull. The argument "pull" is the time
-// from the kubelet's request for the image until the image was unpacked.
+// readCauses returns the durations of the parts of a start-up by cause. The caller adds the durations of the pull. The
+// argument "pull" is the time from the kubelet's request for the image until the image was unpacked.
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
 	if seen.ReadyAt.IsZero() {
@@ -99,7 +99,7 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 		return nil, fmt.Errorf("containerd's log does not contain the start of the main container of pod %s", pod.Name)
 	}
 	work := running.Sub(log.SandboxAskedAt)
-	if pod.Labels["app"] == brokenName { // the pod waits for its ConfigMap before the request to start the container
+	if pod.Labels["app"] == brokenName { // after its sandbox is ready, this pod still waits for its ConfigMap
 		work -= log.StartAskedAt[mainName].Sub(log.SandboxReadyAt)
 	}
 	return causeTimes{schedulerCause: bound.Sub(seen.CreatedAt), volumesCause: log.SandboxAskedAt.Sub(bound),
@@ -140,7 +140,7 @@ func (t reportTruth) imageFactor(workload string) float64 {
 
 // startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
 // docs/report.md. For each cause, the expected time is the mean time of the other start-ups, or the workload's own time
-// if this is shorter. The argument "slow" contains additional start-ups for the comparison.
+// if this is shorter. The argument "slow" adds start-ups on the slow node to the other start-ups.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {

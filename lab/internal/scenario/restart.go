@@ -34,7 +34,7 @@ type disturbance struct {
 	disturb func(context.Context) error
 }
 
-// startDisturbed starts pods at random times. The last pods become ready before the end of the disturbance.
+// startDisturbed starts pods at random times, early enough that the last pods become ready before the disturbance ends.
 // startDisturbed checks and returns the records that the agents printed about the pods.
 func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
 	d disturbance) (agent.Records, error) {
@@ -85,7 +85,8 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns pods that alternate between five kinds. Each pod has phases of known durations.
+// restartPlans returns plans for pods of five kinds: every fifth pod has the same kind. Each pod has phases of known
+// durations.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second
@@ -113,9 +114,9 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes each pod some time after the agent has reported the pod, because the pod's probes would keep
-// the machine busy. In the time between the report and the deletion, restarted agents also find the pod, so the
-// scenario can detect a repeated report. Pods that complete are not deleted. dismissReported runs until ctx ends.
+// dismissReported deletes each pod several seconds after its first report, because the probes of many pods would keep
+// the machine busy. An agent that starts in these seconds also finds the pod, so the scenario can detect a repeated
+// report. Pods that complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)
