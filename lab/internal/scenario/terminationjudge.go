@@ -39,9 +39,9 @@ func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, 
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// The sources have no timestamps in milliseconds for the deletion request, or for the time when the kubelet starts
-	// to stop the containers. On a busy node, the kubelet receives the request late. The agent states the resulting
-	// error bound.
+	// The agent's sources have no timestamps in milliseconds for the deletion request, or for the time when the kubelet
+	// starts to stop the containers. If the kubelet receives the request late on a busy node, these times are less
+	// certain, and the agent states a larger error bound.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -69,8 +69,9 @@ func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, 
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, terminationLimit)
 		}
 	}
-	// The stop of the sandbox has no timestamp. The stop happens between two responses of the runtime. The agent's
-	// error bound includes the time between the two responses.
+	// The runtime gives the agent no timestamp for the stop of the sandbox. The agent knows only that the sandbox
+	// stopped between two responses of the runtime, so the agent's error bound includes the time between these
+	// responses.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {

@@ -57,7 +57,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
 		{"slow-disk", []v1.Layer{files}, 0},
-		// On most disks, the download is slower than the unpacking.
+		// At this rate, the second download takes longer than the unpacking of the first layer on most disks.
 		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2},
 	}
 	if err := p.settle(ctx); err != nil {
@@ -132,10 +132,10 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeParts compares the phases "pull" and "unpack" with the truth. The largest allowed difference is the sum of three
-// durations: the constant "exact", the time in which the runtime stored the content after the last byte, and the
-// smaller of two error bounds. One error bound is the agent's own statement about the phase, and the other is the
-// largest error bound that the agent's evidence allows. Without Events, the agent knows the start of the pull and the
-// end of the unpacking only from the runtime's records and from the steps before and after the pull.
+// durations: the constant "exact", the time in which the runtime stored the content after the last byte, and an error
+// bound. This error bound is the one that the agent states for the phase, but at most the largest error bound that the
+// agent's evidence allows. Without Events, the agent knows the start of the pull and the end of the unpacking only from
+// the runtime's records and from the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration
@@ -159,7 +159,7 @@ func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstant
 		if err != nil {
 			return err
 		}
-		// If the pull or the unpacking is short, the agent can merge these two phases.
+		// If the pull or the unpacking is short, the agent is allowed to merge these two phases.
 		j.verdict.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact,
 			exact+a.Storing()+min(stated, j.sources.largestError(a, part.known)))
 		for _, phase := range timeline.Phases {
@@ -203,9 +203,9 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 	}
 }
 
-// judgeBusy requires that the agent reports how long the runtime unpacked the image, even if the unpacking did not
-// prolong the pull. In the case "overlap", the runtime unpacks the first layer during the download of the second layer.
-// The unpacking of the first layer takes as long as the unpacking in the case "slow-disk".
+// judgeBusy requires that the agent reports the time that the runtime needed to unpack the image, even if the unpacking
+// did not prolong the pull. In the case "overlap", the runtime unpacks the first layer during the download of the
+// second layer. The unpacking of the first layer takes as long as the unpacking in the case "slow-disk".
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {

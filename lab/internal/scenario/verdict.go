@@ -29,7 +29,7 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 // Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int               // number of compared values without a row
+	Compared int               // number of compared values that have no row
 	Problems []string          // all errors that do not belong to a row
 	Notes    []string          // additional information for readers
 	Text     string            // tables of the scenario, printed first
@@ -50,7 +50,7 @@ func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, 
 		Limit: limit})
 }
 
-// Phase compares a phase of a timeline.
+// Phase compares the duration of a phase in a timeline with the truth.
 func (v *Verdict) Phase(timeline agent.Timeline, phase, container string, injected, truth, limit time.Duration) {
 	measured, there, err := timeline.In(phase, container)
 	if err != nil {
@@ -73,8 +73,8 @@ func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds a problem for each violation of the documented form of a ready pod's timeline. Contract does not check
-// the timeline's values against the truth.
+// Contract requires that the pod is ready, and that its timeline has the documented form. Contract does not check the
+// timeline's values against the truth.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
 // ContractOf is like Contract, but the start-up is allowed to end in any of the given states.

@@ -23,9 +23,9 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
-// scenario makes this change for real, and starts each pod again. The true duration of the second start-up and the time
-// that the change saved must each lie in the predicted interval. The scenario corrects these two durations for the load
-// of the machine. The predicted intervals must not be too long.
+// scenario makes this change, and starts each pod again. The true duration of the second start-up and the time that the
+// change saved must each lie in the predicted interval. Before this comparison, the scenario corrects the duration of
+// the second start-up for the load of the machine. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -36,7 +36,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // more pods at the same time do not prolong the scenario
+		pairs := make([]whatIfPair, max(count, c.together)) // c.together pairs take as long as one pair
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -64,14 +64,15 @@ type whatIfPair struct {
 	prediction    whatIfPrediction
 }
 
-// whatIfTruth is the interval that contains the true duration of a start-up. The creation of the pod happened during
-// the scenario's request, and the scenario's watch delivered the readiness at most watchDelay late.
+// whatIfTruth is the interval that contains the true duration of a start-up. The start-up began at an unknown time
+// during the request to create the pod, and ended at most watchDelay before the scenario's watch delivered the ready
+// pod.
 type whatIfTruth struct {
 	low, high time.Duration
-	// steps is the time for the steps that no change of the scenario affects. These steps last from the creation until
-	// the sandbox was running, and from the request to start the main container until this container was running. If
-	// the pod has no readiness probe, the steps from the start of the main container until the pod was ready also
-	// count. The times are from containerd's log and from the scenario's watch.
+	// steps is the total time of the steps that no change of the scenario affects: from the creation until the sandbox
+	// was running, and from the request to start the main container until this container was running. If the pod has no
+	// readiness probe, steps also includes the time from the start of the main container until the pod was ready. The
+	// times are from containerd's log and from the scenario's watch.
 	steps time.Duration
 }
 
@@ -222,8 +223,8 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 	return p, false, nil
 }
 
-// judgeWhatIf compares the predictions of one case with the truth. If fewer than half of the pods have a prediction,
-// the case proves nothing. If the predicted intervals are too long, the case also proves nothing.
+// judgeWhatIf compares the predictions of one case with the truth. A case proves something only if at least half of the
+// pods have a prediction, and if the predicted intervals are not too long.
 func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
 	if v.Compared++; 2*len(predicted) < len(pairs) {
@@ -262,17 +263,17 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad corrects the duration of the start-up after the change: the unaffected steps count with their duration
-// before the change. A prediction assumes that these steps take the same time, but on a busy machine, they can take
-// much more or less time.
+// underSameLoad returns the duration of the start-up after the change, but with the time that the unaffected steps took
+// before the change. A prediction assumes that the unaffected steps take the same time before and after the change, but
+// on a busy machine, these times can differ greatly.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}
 }
 
-// gain returns the interval that contains the time that the change saved. The steps that did not change can take up to
-// 10 % more or less time after the change. The predicted gain does not allow for this variation, so the method "gain"
-// widens its interval by the variation.
+// gain returns the interval that contains the time that the change saved. Without any change, a second start-up can
+// take up to 10 % more or less time. The predicted gain does not allow for this difference, so the method "gain" widens
+// its interval by this difference.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

@@ -21,17 +21,17 @@ const (
 // whatIfPeriod is the period of the readiness probe before the change.
 const whatIfPeriod = 10 * time.Second
 
-// whatIfCase is one change that the scenario makes for real.
+// whatIfCase is one change: the agent predicts its effect, and then the scenario makes the change.
 type whatIfCase struct {
 	name      string
 	change    string // the name of the change in the agent's output
 	container string
 	byChance  bool // chance decides how much time the change saves, so the prediction has no estimate
 	together  int  // number of pairs that can start at the same time without disturbing each other
-	// wide returns the largest accepted mean length of the predicted intervals. The argument is the mean duration of
-	// the start-ups before the change.
+	// wide returns the largest accepted mean length of the predicted intervals. The argument "before" is the mean
+	// duration of the start-ups before the change.
 	wide func(before time.Duration) time.Duration
-	// spec returns the pod of the pair i, with or without the change.
+	// spec returns the pod of pair i, with or without the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
 	// The function in the field "during" runs while a pod without the change starts. The field can be nil.
 	during func(ctx context.Context, b *bench.Bench, i int) error
@@ -85,8 +85,9 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 	return mainOf(image), err
 }
 
-// withProbe returns a pod that is able to pass its readiness probe after 2 to 11 seconds. Each attempt of the probe
-// waits for up to one second, so an attempt that starts up to one second too early also passes.
+// withProbe returns a pod that becomes able to pass its readiness probe 2 to 11 seconds after the start of its
+// container. Each attempt of the probe waits up to one second for the pod, so an attempt that starts up to one second
+// too early also succeeds.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
 	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = int32(whatIfPeriod/time.Second), 1

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "workload" starts pods of one Deployment. Five pods pull an image for four seconds. Six pods find the
-// image on the node. One pod is still pulling. The command "explain" must report the correct counts of start-ups, the
-// true durations and the true means by cause. The command must also report that the pull causes the difference between
-// the start-ups.
+// The scenario "workload" starts pods of one Deployment. Five pods pull an image, which takes four seconds each time.
+// Six pods find the image on the node. One more pod is still pulling when the command "explain" runs. This command must
+// report the correct counts of start-ups, the true durations and the true means by cause. "explain" must also report
+// that the pull causes the difference between the start-ups.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6

@@ -63,7 +63,7 @@ func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace str
 }
 
 // deleteEvents deletes the Events that match a field selector. If there are many Events, a request reaches its time
-// limit before the API server has deleted all of them. So deleteEvents repeats the request.
+// limit before the API server has deleted all of them, so deleteEvents repeats the request.
 func deleteEvents(ctx context.Context, client *kube.Client, namespace, selector string) error {
 	const requests = 20
 	var err error

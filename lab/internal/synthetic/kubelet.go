@@ -35,11 +35,10 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// A real containerd with a network plugin needs about the same time for the network. The agent must query the
-		// runtime before the sandbox exists. If the agent queries the runtime later, the agent cannot know whether an
-		// image was already present. The synthetic runtime does not report when a pull began and ended, because CRI has
-		// no fields for these times. In the lab, the query can take a long time, because the agent shares two cores
-		// with an entire cluster.
+		// A real containerd with a network plugin needs about the same time for the network. To know whether an image
+		// was already present, the agent must query the runtime before the sandbox runs. The synthetic runtime does not
+		// report when a pull began and ended, because CRI has no fields for these times. In the lab, this query can
+		// take a long time, because the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
