@@ -169,7 +169,8 @@ type WorkloadPart struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds Seconds        `json:"seconds"`
 	Error   Seconds        `json:"error_seconds"`
-	// P is the p-value of the rank test for the least favorable durations, corrected for the number of phases.
+	// P is the p-value of the rank test, corrected for the number of compared phases. The test uses the least favorable
+	// durations that the error bounds allow.
 	P float64 `json:"p"`
 }
 

@@ -133,7 +133,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 
 // Workload returns the summary of a workload's start-ups on the agent's node. The argument "kind" is the kind of the
 // pods' owner, for example Deployment. If two revisions are given, the summary compares the second one with the first
-// one. Otherwise, the summary compares the latest two revisions. If the agent knows no start-up of the workload, the
+// one. Without revisions, the summary compares the latest two. If the agent knows no start-up of the workload, the
 // agent responds with status 404.
 func (c Client) Workload(ctx context.Context, namespace, kind, name string, revisions ...string) (
 	api.WorkloadRecord, error) {
@@ -303,7 +303,7 @@ func refusal(response *http.Response) error {
 func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 	var problem struct {
 		api.Problem
-		Kind    string `json:"kind"` // kind of a Kubernetes Status
+		Kind    string `json:"kind"` // "Status" in an error response of the API server
 		Message string `json:"message"`
 	}
 	scheme, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")

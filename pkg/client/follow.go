@@ -39,7 +39,7 @@ const (
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. At most two fields are set: Kind, and the field for this kind.
+// Event is one message from Follow. At most two fields are set: Kind, and the field for this kind.
 type Event struct {
 	Kind   string
 	Record api.Record
@@ -211,8 +211,8 @@ type frame struct {
 }
 
 // frameReader parses an event stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frameReader supports only
-// the parts of the format that an agent uses.
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frameReader reads only the
+// fields id, event and data, and ignores all other fields and comments.
 type frameReader struct{ lines *bufio.Scanner }
 
 // The method "next" reads the stream up to the end of the next event with data, and calls the function "alive" for each

@@ -11,8 +11,8 @@ import (
 
 const (
 	reportPage = 500 // maximum number of items in a response
-	// maxReportItems is the maximum number of items in a report. An agent keeps at most 400 named items for each of 25
-	// hours.
+	// maxReportItems is the maximum number of items in a report. The report of an agent has fewer items: an agent keeps
+	// sums for at most 25 hours, with at most 400 named items for each hour.
 	maxReportItems = 20_000
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the initial
-// values. If the runtime does not know a store's method, the agent disables the store. Each session has its own
-// storeSet.
+// storeSet records which of containerd's own stores the runtime provides. The runtime's name and version determine
+// which stores are enabled at first. If the runtime does not implement the API of a store, the agent disables the
+// store. Each session has its own storeSet.
 type storeSet struct {
 	// unstamped is true if the runtime's name or version proves that the runtime has no sandbox store with usable
 	// timestamps.
@@ -109,7 +109,7 @@ func (a *responder) stampSandbox(
 		return nil
 	}
 	cached, _ := a.stamps.Get(sandbox.ID)
-	stamps, known := cached.(sandboxStamps) // a value that was cached with containerd 1.x has another type
+	stamps, known := cached.(sandboxStamps) // values that stampFromContainer cached have another type
 	if !known {
 		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {

@@ -19,9 +19,9 @@ const (
 	kindSandbox = "sandbox"
 )
 
-// storesSandboxContainers reports whether this version of containerd 1 updates the record of a sandbox's container once
-// before and once after the network setup. Versions before 1.6.15 update the record only before the network setup, or
-// never.
+// storesSandboxContainers reports whether this is a version of containerd 1 that updates the record of a sandbox's
+// container both before and after the network setup. Versions before 1.6.15 update the record only before the network
+// setup, or never.
 func storesSandboxContainers(version string) bool {
 	const wantMajor, wantMinor, wantPatch = 1, 6, 15
 	major, minor, patch, known := parseVersion(version)
@@ -100,8 +100,8 @@ func hasUserNamespace(spec []byte) bool {
 	return len(config.Linux.Namespaces) == 0
 }
 
-// sandboxAlone requires that the response is about the container of a sandbox. The records of other containers contain
-// the values of their environment variables.
+// sandboxAlone returns an error if the response is not about the container of a sandbox. The agent does not read the
+// records of other containers, because they contain the values of environment variables.
 func sandboxAlone(encoded []byte) error {
 	var response containersapi.GetContainerResponse
 	if err := proto.Unmarshal(encoded, &response); err != nil {

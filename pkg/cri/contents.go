@@ -24,7 +24,7 @@ type imageContents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// complete is true if the config was present. The config determines the chain IDs.
+	// complete is true if the config was present. Without the config, the chain IDs are unknown.
 	complete bool
 }
 
@@ -44,7 +44,7 @@ type catalog struct {
 	// also returns errTooLarge and errCorrupt. An error of another kind means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
-	known   *lru.Cache // contents of complete and of invalid images, by the digest of the index or manifest
+	known   *lru.Cache // contents of complete images and of invalid images; keys: digests of indexes and manifests
 }
 
 var errAbsent = errors.New("the content is not in containerd's store")

@@ -37,8 +37,8 @@ func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	return stamp.AsTime()
 }
 
-// convertSandbox does not set the timestamps. Only the caller knows the meaning of CRI's created_at in the current
-// runtime.
+// convertSandbox does not set the timestamps. The meaning of CRI's created_at depends on the runtime, and only the
+// caller knows the runtime.
 func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	return timeline.Sandbox{
 		ID:      sandbox.GetId(),

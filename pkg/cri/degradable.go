@@ -35,9 +35,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// tolerate returns err only if the runtime did not respond. An error in a response means that the store does not
-// contain the object, has an internal error, or is missing. If the error is in a response, tolerate returns nil, and
-// the agent continues without the object. tolerate disables a missing store.
+// tolerate returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
+// contain the object, has an internal error, or is missing. In these cases, tolerate returns nil, and the agent
+// continues without the object. tolerate disables a missing store.
 func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

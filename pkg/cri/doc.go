@@ -5,9 +5,10 @@
 // calls and streams of two short tables (allow.go). The connection refuses every other method without sending a
 // request.
 //
-// The list of an image's parts comes from containerd's content store. The image's author determines the list, so the
-// list is untrusted. manifest.go limits the list, contents.go caches the list, and layers.go adds the arrival time of
-// each layer. The package looks for downloads in progress only when a caller calls Downloads (download.go).
+// The list of an image's parts comes from containerd's content store. The author of the image wrote this list, so the
+// list is untrusted. manifest.go parses the list within limits, contents.go caches the list, and layers.go adds the
+// arrival time of each layer. The package looks for downloads in progress only when a caller calls Downloads
+// (download.go).
 //
 // cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines, and each worker
 // passes its own responses to Config.Observe. A missing or broken runtime is never an error: the Source looks for a

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method "look" assigns each blob that containerd is downloading to the manifests that name the blob. If the
-// argument "since" is not zero, the method also adds each image with a pull that began after this time and is still in
-// progress. A pull can be in progress while containerd is downloading none of the image's blobs. Callers must not call
-// the method concurrently.
+// The method "look" returns the downloads in progress. For each blob that containerd is downloading, the method finds
+// the images that need the blob. If the argument "since" is not zero, the method also adds each image with a pull that
+// began after this time and is still in progress. A pull can be in progress while containerd is downloading none of the
+// image's blobs. Callers must not call the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.responder.stores.content
 	askedAt := s.source.config.Now()
@@ -77,8 +77,9 @@ func (s *session) match(
 	return found, nil
 }
 
-// unmatchedDownloads returns downloads for the blobs that belong to no known image. Each manifest is a separate
-// download, because its contents are not known yet. One download combines all blobs that are not manifests.
+// unmatchedDownloads returns downloads for the blobs that belong to no known image. A manifest that containerd is still
+// downloading becomes a separate Download, because the other blobs of its image are not known yet. All other blobs
+// together become one Download.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -16,7 +16,7 @@ type look struct {
 	session *session
 	at      time.Time // time of the query for the running ingests
 	running map[digest.Digest]ingest
-	// The field "arrived" contains the arrival times of complete blobs, for images whose download continues. Later
+	// The field "arrived" contains the arrival times of complete blobs, for images whose pull is in progress. Later
 	// queries reuse the arrival times.
 	arrived map[digest.Digest]time.Time
 	// The field "received" contains the received bytes of each image. The next query needs these bytes.
@@ -41,8 +41,8 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// unpackedAt is the latest unpacking time of the layers whose blobs are absent. All these layers arrived before
-	// unpackedAt.
+	// The blobs of some unpacked layers are absent. unpackedAt is the time when the last of these layers was unpacked.
+	// All these layers arrived before unpackedAt.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.parts() {
@@ -101,8 +101,8 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 }
 
 // ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
-// that containerd has already unpacked for the image. If containerd downloads an unpacked blob again, the download is
-// for another image.
+// that containerd has already unpacked for the image. If containerd downloads such a blob again, the download is for
+// another image.
 func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -156,8 +156,9 @@ func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, er
 }
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
-// download an unpacked layer (core/unpack/unpacker.go). If the image contains the layer several times, unpackedAt
-// returns the time when the last copy was unpacked. The result is zero until all copies are unpacked.
+// download a layer that is already unpacked (core/unpack/unpacker.go). If the image contains the layer several times,
+// unpackedAt returns the time when the last copy was unpacked. The result is zero until all copies of the layer are
+// unpacked.
 func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.Digest) (last time.Time, err error) {
 	for _, layer := range image.layers {
 		if layer.digest != blob {

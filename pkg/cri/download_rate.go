@@ -13,15 +13,15 @@ const (
 	// maxRateTime is longer than the usual scrape interval of 30 s, because each scrape queries the downloads.
 	minRateTime = 5 * time.Second
 	maxRateTime = 35 * time.Second
-	// If a download writes no byte for longer than stalledAfter, its rate is unknown.
+	// If no byte of an image arrives for longer than stalledAfter, the download rate is unknown.
 	stalledAfter = 5 * time.Second
 )
 
 // blobBytes is the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// startedAt is the start of a download in progress, or the end of a completed download. If the bytes might not come
-	// from a download, startedAt is zero.
+	// startedAt is the time when a download in progress started, or when a completed download ended. For an unpacked
+	// layer whose blob is absent, startedAt is zero, because the bytes might not come from a download.
 	startedAt time.Time
 }
 

@@ -16,9 +16,9 @@ const (
 	// have no labels for layers.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel is the prefix of the labels that name the source of a blob. The host of the registry follows the
-	// prefix, without the port. The value lists the repositories on that host, separated by commas (containerd,
-	// core/remotes/docker/handler.go).
+	// sourceLabel is the prefix of the labels that name the source of a blob. After the prefix, the label contains the
+	// host of the registry without a port. The value lists the repositories on that host, separated by commas
+	// (containerd, core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
 	// If an ingest makes no progress for longer than abandonedAfter, it no longer counts as running. containerd aborts
@@ -87,8 +87,10 @@ type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
-	begun      []listedManifest // manifests with layer labels; the pull began after "since" and is downloading no blob
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
+	// The field "begun" contains manifests with layer labels. Their pulls began after "since", but containerd is
+	// downloading none of their blobs.
+	begun []listedManifest
 }
 
 type listedManifest struct {
@@ -130,8 +132,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name several repositories of one registry, the repository is empty. If the labels name several
-// registries or repositories, the labels do not show which pull is in progress.
+// empty. If the labels name several repositories of one registry, only the result "repository" is empty. In both cases,
+// the labels do not show which of the sources the pull in progress uses.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {
