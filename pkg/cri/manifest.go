@@ -89,7 +89,7 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 
 // chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the image's
 // config does not list one diff ID for each layer. containerd unpacks only blobs with a layer type. If the number of
-// diff IDs differs from the number of these blobs, containerd unpacks nothing (core/unpack/unpacker.go).
+// blobs with a layer type differs from the number of diff IDs, containerd unpacks nothing (core/unpack/unpacker.go).
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {

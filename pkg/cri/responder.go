@@ -19,7 +19,7 @@ import (
 type responder struct {
 	client   *client
 	stores   *storeSet
-	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
+	stamps   *lru.Cache // timestamps of ready sandboxes (sandboxStamps or timeline.Sandbox), by sandbox ID
 	statuses *lru.Cache // *runStatus of running and exited containers, by container ID
 	catalog  catalog
 

@@ -23,7 +23,7 @@ import (
 const (
 	defaultTimeout = 2 * time.Second
 	maxStamps      = 1024 // cached sandboxes; a node runs at most several hundred
-	maxStatuses    = 4096 // cached running and exited containers; if the cache lost one, the agent queries it again
+	maxStatuses    = 4096 // cached container statuses; the agent queries a status again if the cache dropped it
 )
 
 // connectRetries is the back-off between connection attempts. The back-off limits two values: the load while the
@@ -47,7 +47,7 @@ type Config struct {
 	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 
-// Source responds to requests about pods from the node's container runtime.
+// Source queries the node's container runtime to respond to requests about pods.
 type Source struct {
 	config   Config
 	pending  *pending
@@ -82,11 +82,11 @@ func New(config Config) *Source {
 	return s
 }
 
-// Request makes the source pass one RuntimeSeen about a pod to Config.Observe. Request does not block. Any goroutine
-// can call Request, even before Run starts. The source merges open requests about one pod into one request with the
-// images of all these requests. If 1024 pods have open requests, the source drops and counts requests about other pods.
-// If the runtime keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that
-// still needs the response must call Request again.
+// Request asks the runtime about one pod: the source passes the response to Config.Observe as a RuntimeSeen. Request
+// does not block. Any goroutine can call Request, even before Run starts. The source merges open requests about one pod
+// into one request with the images of all these requests. If 1024 pods have open requests, the source drops and counts
+// requests about other pods. If the runtime keeps failing, the source gives up a request 30 s after the latest call of
+// Request. A caller that still needs the response must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -100,8 +100,9 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 	}
 }
 
-// Watch turns the observation of the runtime's silences on or off. While the observation is on, the source requests the
-// runtime's version once a second. Watch does not block. Callers must not call Watch concurrently.
+// Watch starts or stops the detection of silences: times in which the runtime does not respond. While the detection is
+// on, the source requests the runtime's version once a second. Watch does not block. Callers must not call Watch
+// concurrently.
 func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -182,8 +183,8 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs which of containerd's stores the runtime does not provide, and the effects. logCoarse logs once for
-// each runtime, even if the connection breaks repeatedly.
+// logCoarse logs which of containerd's stores the runtime does not provide, and the effects. logCoarse does not repeat
+// the message when the source connects to the same runtime again.
 func (s *Source) logCoarse(session *session) {
 	missing, costs := session.responder.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {

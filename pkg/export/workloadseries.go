@@ -76,7 +76,8 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 }
 
 // labelsOf returns the labels of the pod's workload. The pods of a namespace without an owner are one workload, with
-// the kind Pod and without a name. Otherwise, many such pods would leave no series for other workloads.
+// the kind Pod and without a name. If each of these pods were a workload, many such pods would leave no series for
+// other workloads.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
 		labelValue(t.Owner.Name, maxName)}
@@ -87,7 +88,7 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	if !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
 		return workload{name: otherWorkloads}
 	}
-	if !named || t.SettledAt.After(latest) { // a new agent reports earlier start-ups in any order
+	if !named || t.SettledAt.After(latest) { // after its start, an agent counts earlier start-ups in any order
 		s.latest[w] = t.SettledAt
 	}
 	return w

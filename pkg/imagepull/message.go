@@ -31,12 +31,12 @@ const (
 type Message struct {
 	Kind  Kind
 	Image string // the image reference in the kubelet's message
-	// Combined is true if the Event represents several different Events. The Event's container and first timestamp
-	// can belong to a different occurrence than the Event's text.
+	// Combined is true if the Event represents several different Events. The container and the first timestamp can come
+	// from one of these Events, and the text from another one.
 	Combined bool
 
-	// AccessChecked is true if the kubelet checked whether the pod has access to a present image, for
-	// KindAlreadyPresent. Since version 1.35, kubelets check the access by default.
+	// AccessChecked is true if the image was already on the node (KindAlreadyPresent) and the kubelet checked whether
+	// the pod has access to it. Since version 1.35, kubelets check the access by default.
 	AccessChecked bool
 
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxAnnotation, maxAnnotations and maxApplied limit the parts of an object that followers receive, in bytes and
-// entries. The annotations of podlapse and of add-ons have several hundred bytes in total.
+// maxAnnotation, maxAnnotations and maxApplied limit the parts of an object that followers receive. The first two
+// limits are in bytes. The annotations of podlapse and of add-ons have several hundred bytes in total.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
@@ -29,10 +29,9 @@ const maxContainers = 256
 
 // arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
 // decoded an object. Without arrivals, the agent would hold all objects of a list in memory: several hundred objects of
-// up to 1.4 MB each. arrival is a runtime.Object because the reflector requires this
-// type.
+// up to 1.4 MB each. arrival is a runtime.Object, because the reflector requires this type.
 type arrival struct {
-	*corev1.Pod // only the parts that followers, restarts and delays need
+	*corev1.Pod // only the parts that slimCopy copies
 	converted   timeline.Pod
 	keep        func() // makes the Keeper keep the packed object
 	packing     error  // error if the Keeper cannot keep the object
@@ -85,8 +84,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slimCopy copies only the parts of a pod that the interface Follower promises. For example, slimCopy copies only the
-// names of containers and the restarts in statuses.
+// slimCopy copies only the parts of a pod that the interface Follower promises. For example, the copy of a container
+// status contains only the name of the container and its restarts.
 func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -18,9 +18,10 @@ import (
 // annotation has the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// Limits on the kept parts of a pod, in bytes and entries. Longer texts are truncated.
+// Limits on the parts of a pod that the agent keeps, in bytes and entries. The agent truncates longer image references,
+// and omits labels and conditions above the limit.
 const (
-	maxTraceParent = 128  // the current header has 55 bytes; the agent ignores values above the limit
+	maxTraceParent = 128  // a value of the current version has 55 bytes; the agent ignores values above the limit
 	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
