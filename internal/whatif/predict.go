@@ -67,7 +67,7 @@ func helps(c change, gain interval) bool {
 }
 
 // estimate adds up the times that a change saves in the phases and restarts, and limits the sum to the interval of the
-// gain. The result is 0 if chance decides whether the change saves time.
+// gain. The result is 0 if the saved time depends on chance.
 func (c change) estimate(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0

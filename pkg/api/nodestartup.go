@@ -38,7 +38,8 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// In the phases daemonset and workload, Step is the phase of the start-up of the pod in the field Pod.
+	// In the phases daemonset and workload, the node waits for the pod in the field Pod, and Step is the phase of this
+	// pod's start-up.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
@@ -105,7 +106,8 @@ type FirstWorkloadRecord struct {
 	// Again is true if the pod was created before the boot, and is ready again.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod, or from the removal of its last scheduling gate, until the pod
-	// was bound to the node. Waited and WaitedFor are absent if the wait begins after the registration of the node.
+	// was bound to the node. Waited and WaitedFor are present only if the pod began to wait before the node was
+	// registered.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
 }

@@ -141,16 +141,16 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
-	// Lazy is true if a snapshotter mounted layers from the registry. The content of a mounted layer arrives while the
-	// container runs.
+	// Lazy is true if a snapshotter mounted layers without downloading them first. The snapshotter downloads the
+	// content of these layers while the container runs.
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
 	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
 	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is the pull that delayed this pull the longest in the node's queue. The delaying pull belongs to
-	// another pod. BlockedBy can be a pull of the same image.
+	// BlockedBy is the pull of another pod that delayed this pull the longest in the node's queue. BlockedBy can be a
+	// pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.
@@ -160,7 +160,7 @@ type PullRecord struct {
 	Attempt     int               `json:"attempt"` // number of the attempt, from 0
 }
 
-// IsPull reports whether the record counts as a pull. See imagepull.IsPull.
+// IsPull reports whether lists and sums of pulls include the record. See imagepull.IsPull.
 func (p PullRecord) IsPull() bool {
 	return imagepull.IsPull(p.Outcome, p.RequestedAt.Time, p.StartedAt.Time, p.FinishedAt.Time)
 }

@@ -7,8 +7,8 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
-	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent. If no
-	// agent ran for more than an hour, Since is one hour before the start of the next agent.
+	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent. If the
+	// agent was down for more than an hour, Since is one hour before its restart.
 	Since Instant `json:"since"`
 	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
 	// the first page contains Totals, and only if the request selects no namespace.

@@ -21,7 +21,7 @@ type PodList struct {
 	Remaining int      `json:"remaining,omitempty"`
 }
 
-// PullList contains the image pulls in progress. It also contains the completed pulls, the latest first.
+// PullList contains the image pulls in progress, and the completed pulls with the latest one first.
 type PullList struct {
 	Items  []LivePullRecord   `json:"items"`
 	Recent []RecentPullRecord `json:"recent"`

@@ -7,14 +7,14 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type TotalsRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
-	// Ended is the number of start-ups that ended with any result. Started is the number of start-ups that became
+	// Ended is the number of start-ups that ended with any result. Started is the number of start-ups whose pod became
 	// ready or succeeded.
 	Ended   int `json:"ended"`
 	Started int `json:"started"`
 	// Unreported is the number of unreported milestones in all ended start-ups. An unreported milestone is a milestone
 	// that the container runtime can never report.
 	Unreported int `json:"unreported_milestones"`
-	// Phases contains the phases of the start-ups that became ready or succeeded. The list is sorted by name.
+	// Phases contains the phases of the start-ups whose pod became ready or succeeded. The list is sorted by name.
 	Phases []PhaseTotals `json:"phases"`
 	// Merged lists the phases that the evidence could not separate from other phases. The list is sorted by name.
 	Merged []timeline.Phase `json:"merged"`
@@ -29,7 +29,7 @@ type PhaseTotals struct {
 	Steps  int            `json:"steps"` // number of spans. A pod with three containers can have three spans of a phase
 }
 
-// OtherRegistries is the name of an entry. The entry combines all registries that have no totals of their own.
+// OtherRegistries is the name of the entry that combines all registries without totals of their own.
 const OtherRegistries = "other"
 
 // MaxRegistryTotals is the maximum number of registries with their own totals. In responses of /api/v1/totals, the
@@ -85,9 +85,10 @@ func (s *SizedTotals) Add(other SizedTotals) {
 	s.Unpack += other.Unpack
 }
 
-// DurationBucket contains the pulls with similar durations. The buckets use the bucket numbers of a Prometheus native
-// histogram with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The first
-// bucket also contains all shorter durations, and the last bucket also contains all longer durations.
+// DurationBucket contains the number and the total duration of pulls with similar durations. The buckets use the bucket
+// numbers of a Prometheus native histogram with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and
+// including 2^(i/8) s. The first bucket also contains all shorter durations, and the last bucket also contains all
+// longer durations.
 type DurationBucket struct {
 	Bucket int     `json:"bucket"`
 	Pulls  int     `json:"pulls"`

@@ -28,7 +28,7 @@ type WhatIfRecord struct {
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
 	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the range
-	// from GainLeast to GainMost. Gain is absent if chance decides whether the change saves time.
+	// from GainLeast to GainMost. Gain is absent if the saved time depends on chance, as with a shorter probe period.
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainLeast is negative if the
 	// start-up can also take longer, for example because a probe happens at another moment.
@@ -50,7 +50,7 @@ type WhatIfMean struct {
 	Total      Seconds `json:"total_seconds"`
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
-	Gain       Seconds `json:"gain_seconds,omitempty"` // absent if chance decides whether the change saves time
+	Gain       Seconds `json:"gain_seconds,omitempty"` // absent if the saved time depends on chance
 	GainLeast  Seconds `json:"gain_least_seconds"`
 	GainMost   Seconds `json:"gain_most_seconds"`
 }

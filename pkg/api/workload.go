@@ -10,8 +10,8 @@ type WorkloadRecord struct {
 	// Earlier is the number of earlier start-ups that the summary omits. The summary covers the latest 200 start-ups,
 	// or fewer if the pods have many containers.
 	Earlier int `json:"earlier_start_ups,omitempty"`
-	// Verdict is a text for people. Verdict states the durations and how many start-ups they do not include. The
-	// wording can change.
+	// Verdict is a text for people. Verdict states the durations of the measured start-ups, and the number of other
+	// start-ups. The wording can change.
 	Verdict string          `json:"verdict"`
 	Summary WorkloadSummary `json:"summary"`
 	// Differences contains one paragraph for each comparison in the summary, for people. The wording can change.
@@ -114,7 +114,7 @@ type WorkloadNode struct {
 
 // WorkloadRevision contains the start-ups of one revision of the workload.
 type WorkloadRevision struct {
-	// Name is the revision of the records: the pod-template-hash or the controller-revision-hash.
+	// Name is the value of the field `revision` of the records: the pod-template-hash or the controller-revision-hash.
 	Name   string `json:"revision"`
 	Number int64  `json:"number,omitempty"` // number of the revision in the workload's history; 0 if unknown
 	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
@@ -139,8 +139,8 @@ type WorkloadComparison struct {
 	Difference WorkloadDifference `json:"difference"`
 }
 
-// WorkloadDifference is the difference between two groups of start-ups, with its parts. If Verdict is not
-// MoreThanNoise, the data supports neither the sign nor the size of the difference.
+// WorkloadDifference compares two groups of start-ups, in total and by phase. If Verdict is not MoreThanNoise, the data
+// supports neither the sign nor the size of the difference.
 type WorkloadDifference struct {
 	Verdict WorkloadVerdict `json:"verdict"`
 	// Seconds is the mean of the second group minus the mean of the first group. Error is the error bound of
