@@ -86,7 +86,7 @@ func isRemote(v corev1.Volume) bool {
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels encodes labels as one text, because a map needs several times as much memory. convertLabels omits
+// convertLabels encodes labels as one string, because a map needs several times as much memory. convertLabels omits
 // labels that would exceed maxLabels.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
@@ -116,7 +116,7 @@ func DeletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
-	conditions = conditions[:min(len(conditions), maxConditions)] // a normal pod has fewer conditions
+	conditions = conditions[:min(len(conditions), maxConditions)] // a normal pod has fewer than maxConditions
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{

@@ -12,7 +12,7 @@ import (
 // maxGrace is the longest accepted grace period in seconds: one year.
 const maxGrace = 365 * 24 * 3600
 
-// addDeletion adds the object's facts about its deletion, if the deletion was requested.
+// addDeletion adds the details of the pod's deletion, such as its grace period, if the deletion was requested.
 func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	if converted.DeletedAt.IsZero() {
 		return
@@ -26,7 +26,7 @@ func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 }
 
 // The function "disruption" returns the reason in the condition DisruptionTarget. For example, an eviction sets this
-// condition. Without this condition, the function returns an empty text.
+// condition. Without this condition, the function returns an empty string.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -15,7 +15,7 @@ import (
 type Delays interface {
 	// Added receives a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)
-	// Changed receives a pod that the watch has already delivered.
+	// Changed receives a pod that the agent already knew, with its last known state.
 	Changed(known timeline.Pod, pod *corev1.Pod, at time.Time)
 	// Deleted receives a pod whose object was removed.
 	Deleted(pod *corev1.Pod, at time.Time)

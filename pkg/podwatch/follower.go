@@ -4,7 +4,8 @@ import corev1 "k8s.io/api/core/v1"
 
 // Follower follows the pods of the node. The type Pods calls the methods one at a time, on the goroutine of Run or of a
 // Verifier. The methods must not block. The methods must not keep or change an object. Objects contain only the parts
-// that slimCopy copies: metadata within limits, the node's name, the phase, conditions, and restarts.
+// that slimCopy copies: metadata up to a size limit, the node's name, the phase, conditions, restarts, and the names
+// and restart policies of init containers.
 type Follower interface {
 	// Seen receives the object after every change.
 	Seen(*corev1.Pod)

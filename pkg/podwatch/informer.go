@@ -50,8 +50,8 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Terminations is true if PodSeen includes the progress of deletion. If Terminations is true, Observe receives more
-	// observations of each pod.
+	// Terminations is true if PodSeen includes the progress of deletion. Observe then also receives changes that affect
+	// only this progress.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
@@ -59,7 +59,7 @@ type Config struct {
 	Follower Follower
 	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
-	// Verifier compares the watch with lists. Verifier can be nil.
+	// Verifier compares the pods from the watch with lists from the API server. Verifier can be nil.
 	Verifier Verifier
 }
 
@@ -100,9 +100,9 @@ func NewPods(config Config) *Pods {
 	return p
 }
 
-// Restarts returns the number of times that the kubelet restarted containers since the agent first saw their pods. An
-// absent pair of kind and reason means zero. The counts do not include restarts that happened while no agent ran. Any
-// goroutine can call Restarts.
+// Restarts returns how often the kubelet has restarted containers since the agent first saw their pods, by kind and
+// reason. An absent pair of kind and reason means zero. The counts do not include restarts that happened while no agent
+// ran. Any goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.currentCounts() }
 
 // Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
@@ -130,8 +130,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A list alone does not count as success. If a list counted as success, the agent would list pods twice a
-		// second while the API server refuses watches.
+		// Only a watch that stays open resets the back-off. If a list also reset the back-off, the agent would list
+		// pods twice a second while the API server refuses watches.
 		if p.proven.Load() {
 			failures = 0
 		}
@@ -176,9 +176,9 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// errors.New hides the type of err, so that the reflector does not recognize a refused connection. After a
-			// refused connection, the reflector would wait internally and ignore the end of ctx. For an error of
-			// unknown type, the reflector tries a plain list and then returns to Run.
+			// errors.New hides the type of err, so that the reflector does not recognize a refused connection. If the
+			// reflector recognized it, the reflector would wait internally and ignore the end of ctx. After an error of
+			// unknown type, the reflector tries a plain list, and returns to Run if the list fails.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err

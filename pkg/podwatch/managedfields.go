@@ -12,9 +12,9 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that
-// finds no node sets a reason. The kubelet writes the condition without a reason. The name of the field manager does
-// not identify the kubelet: the name can also be k3s or kubelite.
+// givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that finds
+// no node for the pod sets the reason of the condition. The kubelet writes the condition without a reason. The name of
+// the field manager does not identify the kubelet: the name can also be k3s or kubelite.
 func givesReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {

@@ -20,10 +20,10 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 const readAnnotation = "kubernetes.io/config.seen"
 
 // staticUID returns the UID that the kubelet and the runtime use for a static pod. If the pod is not the mirror of a
-// static pod, staticUID returns an empty text. Anyone who creates a pod can set the annotation, so staticUID also
+// static pod, staticUID returns an empty string. Anyone who creates a pod can set the annotation, so staticUID also
 // checks the controller. The kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod,
-// CreateMirrorPod), and NodeRestriction requires this controller. If the owner reference contains an invented node UID,
-// the garbage collector deletes the pod.
+// CreateMirrorPod), and NodeRestriction requires this controller. If no Node has the UID in the owner reference, the
+// garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -45,18 +45,18 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime and the API server use different UIDs for a pod.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of a mirror as an ordinary pod: RuntimeUID equals UID.
+// ownUID returns a copy of a mirror without the data of the static pod: RuntimeUID equals UID, and ReadAt is zero.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence of the
+// assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence from the
 // runtime and the kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors
 // with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the
-// mirror that was created first wins. assignUID returns a copy of the pod. If assignUID selected the pod, RuntimeUID
-// of the copy is the UID that the runtime uses. If assignUID did not select the pod, RuntimeUID of the copy is the
-// pod's own UID. If a pod with another name had the UID before, assignUID takes the UID away from that pod.
+// mirror that was created first wins. assignUID returns a copy of the pod. In this copy, RuntimeUID is the UID that the
+// runtime uses if assignUID selected the pod, and the pod's own UID otherwise. If a pod with another name had the UID
+// before, assignUID takes the UID away from that pod.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

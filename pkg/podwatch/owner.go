@@ -47,7 +47,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	return convertController(controller)
 }
 
-// convertController converts the owner in the object. If the object has no controller, the result is the zero Owner.
+// convertController converts an owner reference. If the reference is nil, the result is the zero Owner.
 func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}

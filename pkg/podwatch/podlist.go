@@ -177,8 +177,8 @@ func decodePodsProtobuf(
 }
 
 // eachField reads the fields of a message until its end. eachField passes each length-delimited field to the function
-// "read" and then skips the bytes that the function did not read. eachField does not pass numbers to the function
-// "read", because Unknown and PodList have no fields with numbers.
+// "read" and then skips the bytes that the function did not read. eachField skips numeric fields, because Unknown and
+// PodList have none.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

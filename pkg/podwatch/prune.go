@@ -82,9 +82,9 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields lists the fields of a message that the agent reads. For a length-delimited field, the value lists the
-// fields of the inner message that the agent keeps. The value nil keeps the whole inner message. The value noFields
-// keeps the inner message without its length-delimited fields. Numbers and booleans are always kept.
+// readFields lists the fields of a message that the agent reads. If a field contains a message, the map's value lists
+// the fields of this message that the agent reads. The value nil keeps the whole message. The value noFields removes
+// all length-delimited fields of the message. Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after decoding.
@@ -123,13 +123,13 @@ var (
 		29: nil,                     // runtimeClassName
 		34: {1: containerFields},    // ephemeralContainers
 		39: noFields,                // resourceClaims
-		40: {1: {1: nil}},           // resources: the names of the limits
+		40: {1: {1: nil}},           // resources: only the names of the limits
 	}
 
 	containerFields = readFields{
 		1:  nil,                        // name
 		2:  nil,                        // image
-		8:  {1: {1: nil}},              // resources: the names of the limits
+		8:  {1: {1: nil}},              // resources: only the names of the limits
 		10: noFields,                   // livenessProbe
 		11: noFields,                   // readinessProbe
 		12: {1: noFields, 2: noFields}, // lifecycle: postStart, preStop

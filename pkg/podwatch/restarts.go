@@ -55,8 +55,8 @@ var statedReasons = map[string]RestartReason{
 	"":                        RestartUnknown,
 }
 
-// signalFirst is the lowest exit code that can represent a signal, and signalLast is the highest one. Shells and
-// runtimes use 128 plus the number of the signal.
+// signalFirst is the lowest exit code that can represent a signal, and signalLast is the highest one. If a signal ends
+// a program, shells and runtimes report the exit code 128 plus the signal's number.
 const (
 	signalFirst = 128 + 1
 	signalLast  = 128 + 64
@@ -84,8 +84,8 @@ type RestartKey struct {
 	Reason RestartReason
 }
 
-// Restart is one restart of a container by the kubelet. Restart represents several restarts if the agent did not
-// observe the runs in between.
+// Restart is one restart of a container by the kubelet. Times is greater than 1 only for restarts that the agent did
+// not observe one by one.
 type Restart struct {
 	Container string
 	RestartKey
@@ -120,8 +120,8 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	return counts
 }
 
-// The method "observe" counts the new restarts in a pod's status. The argument "before" is true if an agent might
-// already have counted the restarts in the status. In this case, the method only remembers the restart counts.
+// The method "observe" counts the new restarts in a pod's status. If the argument "before" is true, the method only
+// remembers the restart counts, because an agent might already have counted these restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

@@ -28,8 +28,9 @@ func seenOf(pod timeline.Pod, digest [sha256.Size]byte, whole bool) seenPod {
 	return s
 }
 
-// digestOf returns the same digest only for observations with the same JSON. The recording also stores observations as
-// JSON, so the JSON of an observation contains all its fields. If JSON cannot represent a time, digestOf returns false.
+// digestOf returns the same digest only for observations with the same JSON. The JSON contains all fields of an
+// observation, because recordings also store observations as JSON. If JSON cannot represent a time, digestOf returns
+// false.
 func digestOf(pod timeline.Pod) (digest [sha256.Size]byte, ok bool) {
 	text, err := json.Marshal(pod)
 	return sha256.Sum256(text), err == nil

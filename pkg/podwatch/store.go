@@ -117,7 +117,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Pods that are not mirrors come first, so that no mirror can get their UIDs.
+	// Process ordinary pods before mirrors, so that no mirror can take the UID of an ordinary pod.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -148,7 +148,7 @@ func (s *store) UpdateResourceVersion(version string) { s.pods.config.Keeper.Rec
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// isLive reports whether the watch delivers new changes. A watch that has just opened also delivers older changes.
+// isLive reports whether the watch delivers only new changes. A watch that has just opened also delivers older changes.
 func (s *store) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -171,7 +171,7 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
-		// At the end of a deletion, the kubelet sends a second delete request with the grace period 0. The kubelet's
+		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. The kubelet's
 		// second request changes the timestamp of the deletion.
 		converted.DeletedAt = known.deletedAt
 	}

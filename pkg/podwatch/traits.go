@@ -11,8 +11,7 @@ import (
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
 const appLabel = "app.kubernetes.io/"
 
-// convertTraits returns the object's facts about the pod's role in the cluster. convertTraits keeps only the
-// recommended labels.
+// convertTraits returns the pod's controller, its classes and its recommended labels.
 func convertTraits(pod *corev1.Pod) *timeline.Traits {
 	traits := &timeline.Traits{
 		Controller:    convertController(metav1.GetControllerOfNoCopy(pod)),

@@ -23,7 +23,7 @@ type Verifier interface {
 	Older(uid, version string) bool
 	// NewerThan reports whether the known version of a pod is newer than a list that does not contain the pod.
 	NewerThan(uid, list string) bool
-	// Note receives each version of a pod that the type Pods has processed.
+	// Note receives each version of a pod that the type Pods processes.
 	Note(uid, version string)
 	// Gone is called when the type Pods has removed a pod.
 	Gone(uid string)
@@ -41,7 +41,7 @@ func (noVerifier) Note(string, string)           {}
 func (noVerifier) Gone(string)                   {}
 func (noVerifier) Deleted(string)                {}
 
-// Changes is a Verifier's access to the watched pods during a call of Change.
+// Changes gives a Verifier access to the watched pods during a call of Change.
 type Changes interface {
 	// Has reports whether a pod with this UID is among the watched pods.
 	Has(uid string) bool
@@ -60,8 +60,8 @@ func (p *Pods) Change(change func(Changes)) {
 	change(p.store)
 }
 
-// OpenFor reports whether the type Pods has processed a complete list, and the watch has been open for at least the
-// given time.
+// OpenFor reports whether the agent has received a complete list and the watch has been open for at least the given
+// time.
 func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }
@@ -78,7 +78,7 @@ func (p *Pods) ListPage(
 // Compact copies the parts of a pod that Changes.Observe needs.
 func (p *Pods) Compact(pod *corev1.Pod) runtime.Object { return p.arrive(pod) }
 
-// Verified reports to the Keeper that its objects contain all changes up to the given time.
+// Verified reports to the Keeper that the Keeper's objects contain all changes up to the given time.
 func (p *Pods) Verified(at time.Time) { p.config.Keeper.Verified(at) }
 
 // Explain returns the text of an error from ListPage, with a remedy if the API server refused the request.

@@ -154,8 +154,8 @@ func (bs bounds) capAt(now instant) (cut bool) {
 
 // biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
-// arrives later, because the kubelet queues status updates and the API server adds delay. The delay of the status is
-// sometimes 50 to 300 ms on a quiet node. biasToPickup does not move the estimate if the kubelet's own timestamp
+// arrives later, because the kubelet queues status updates and the API server adds delay. Even on an idle node, the
+// status is sometimes 50 to 300 ms late. biasToPickup does not move the estimate if the kubelet's own timestamp
 // contradicts the time when the pod reached the node.
 func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
@@ -168,7 +168,7 @@ func (bs bounds) biasToPickup() {
 	}
 }
 
-// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key and by
+// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key, then by
 // trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a conflict and
 // ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
@@ -200,9 +200,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The bias of a constraint names the end of its interval that is probably near the true instant. The bound gets
-		// this bias only if the named end of the constraint is also an end of the bound. If several constraints share
-		// an end with the bound, the bound gets the bias of the most trusted constraint.
+		// A bias says that the true instant is probably near one end of the constraint's interval. The bound gets the
+		// bias only if the bound has the same end (for biasLatest, almost the same end). If this is true for several
+		// constraints, the bias of the most trusted constraint wins.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

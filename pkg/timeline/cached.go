@@ -2,10 +2,10 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the timeline from the latest fold. Since the latest fold, the evidence has not changed. While only
-// the length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs
-// ten times as much as an extension. After the restart of a node with many pods, clients request the current phase of
-// each pod every few seconds.
+// cachedTimeline is the timeline from the latest fold. It is valid only until the evidence changes. While only the
+// length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten
+// times as much as extending the phase. After the restart of a node with many pods, clients request the current phase
+// of each pod every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
@@ -25,7 +25,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 			return f.asOf // the error bound of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // the phase's duration can limit the error bound, so the error bound can grow with the phase
+			return f.asOf // the error bound may be capped at the phase's duration, so it can grow with the phase
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {

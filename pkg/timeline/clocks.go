@@ -44,9 +44,9 @@ func (s Skew) widen(c constraint) constraint {
 // one from the node's clock. The control plane binds a pod before the agent receives the pod. The API server stores an
 // Event before the agent receives the Event. The API server sets the Date header of a response after the agent sends
 // the request and before the response arrives. The control plane truncates its timestamps to seconds. So a single pair
-// of timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the
-// best pair for each limit of the skew. So one pod with forged timestamps or one wrong response has no effect. Clocks
-// is not safe for concurrent use.
+// of timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. For each limit of the
+// skew, the estimator uses the second-best pair, so one pod with forged timestamps or one wrong response has no effect.
+// Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
 // The type "reading" is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps
@@ -57,7 +57,7 @@ type reading struct {
 	bound time.Duration // the limit of the skew
 }
 
-// Observe adds the clock readings in an observation. Most observations contain no reading.
+// Observe adds the clock readings that an observation contains. Most observations contain no reading.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
@@ -116,9 +116,9 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 	return readings
 }
 
-// Skew returns the interval that the readings allow. After somebody sets a clock, older readings can contradict newer
-// readings. Until the remaining readings agree, Skew repeatedly drops the older half of the lower limits or of the
-// upper limits.
+// Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
+// readings. Skew then drops the older half of the lower or the upper limits, and repeats this until the remaining
+// readings agree.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

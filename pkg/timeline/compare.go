@@ -97,8 +97,8 @@ func compareRuns(a, b *Run) int {
 		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
-// compareImages orders responses about one image by all their fields. A response comes first if it reports that the
-// image is absent.
+// compareImages orders responses about one image by all their fields. A response that reports an absent image comes
+// before all other responses.
 func compareImages(a, b *Image) int {
 	return cmp.Or(
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),

@@ -7,22 +7,21 @@ import (
 
 const (
 	// eventSlack is the maximum time between a step of the kubelet and the kubelet's Event about this step. The kubelet
-	// creates the Event in the same function that does the step, so only the scheduling of a thread delays the Event.
-	// The delay was 34 ms on a node whose load was three times its number of cores.
+	// creates the Event in the function that performs the step, so only the scheduling of a thread delays the Event.
+	// The Event was 34 ms late on a node whose load was three times its number of cores.
 	eventSlack = instant(100 * time.Millisecond)
 	// responseDelay is the maximum time between the runtime's response and the kubelet's Event about this response. The
 	// response passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes the delay of the response. The delay was 105 ms on a node whose load was
-	// several times its number of cores.
+	// in the kubelet's message includes the delay of the response. The response was 105 ms late on a node whose load
+	// was several times its number of cores.
 	responseDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
 	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
 	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
-	// step. This difference does not include responseDelay. The duration of a pull includes the kubelet's request for
-	// the image's size. For a duration that includes the wait in the pull queue, the measurement starts shortly after
-	// the Pulling Event.
+	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. For a
+	// duration that includes the wait in the pull queue, the measurement starts shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 
@@ -78,10 +77,10 @@ const (
 	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
 	// before the step.
 	biasEarliest
-	// The instant is probably eventSlack before the end of the interval, because a live Event announces the kubelet's
-	// next step.
+	// The best estimate is the end of the interval minus eventSlack: the arrival time of a live Event, which the
+	// kubelet creates just before the step.
 	biasSlack
-	// The instant is probably usualSync before the end of the interval, because the kubelet reports the instant at its
+	// The best estimate is the end of the interval minus usualSync, because the kubelet reports the step only at its
 	// next sync.
 	biasNextSync
 )
@@ -129,9 +128,10 @@ func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constra
 	return c
 }
 
-// betterThan reports whether the evidence keeps the constraint c instead of the constraint d. Both constraints have the
-// same origin and the same milestone. The constraint with the earlier end wins, because the first report of a milestone
-// is the most precise report. betterThan is a total order, so the order of arrival does not change the evidence.
+// betterThan reports whether the evidence keeps the constraint c instead of the constraint d. Both constraints must
+// have the same origin and the same milestone. The constraint with the earlier end wins, because the first report of a
+// milestone is the most precise report. betterThan is a total order, so the order of arrival does not change the
+// evidence.
 func (c constraint) betterThan(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
