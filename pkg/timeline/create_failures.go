@@ -8,10 +8,9 @@ import (
 )
 
 // configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
-// CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason for other errors.
-// Examples of other errors are a wrong volume, a failing device plugin or API server, and a full disk. See
-// generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
-// in Kubernetes.
+// CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason if a volume is wrong, a
+// device plugin or the API server fails, or the disk is full. See generateContainerConfig in pkg/kubelet/kuberuntime,
+// makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
@@ -29,8 +28,8 @@ func IsConfigError(text string) bool {
 	return slices.ContainsFunc(configErrors, func(e *regexp.Regexp) bool { return e.MatchString(text) })
 }
 
-// applyCreateFailure records the latest failure to create a container, and whether the container's configuration caused
-// the failure.
+// applyCreateFailure records the first and the latest failure to create a container, and whether the container's
+// configuration caused the failure.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -102,8 +101,8 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the phases that a container's wait can contain if a wrong configuration is only one of several
-// possible causes.
+// alsoNotConfig lists the possible phases of a container's wait if the kubelet refused the container, but the error
+// does not prove that the configuration is wrong.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
@@ -139,9 +138,9 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 }
 
 // requestsRefusalEvents reports whether the timeline needs the kubelet's Events about failures to create a container.
-// While the kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no
-// time, only the Events can show the time. One short watch is sufficient to get the time, because a watch begins with
-// the Events that the API server still has.
+// While the kubelet refuses a container, only the Events show that the kubelet still tries. If the time of the first
+// refusal is unknown, only the Events can show it. One short watch is sufficient to get the time, because a watch
+// begins with the Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
 		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
@@ -184,9 +183,9 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
 // it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
-// result is true if the pod is new. The result is also true directly after the first sandbox or an earlier container
-// started, and directly after an init container ended. If the kubelet can have begun its work long before the Event,
-// the Event can be about a later attempt, because the first Event might have expired.
+// result is true if the pod is new. The result is also true if the Event comes directly after the start of the first
+// sandbox or of an earlier container, or directly after the end of an init container. If the kubelet can have begun its
+// work long before the Event, the Event can be about a later attempt, because the first Event might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -282,7 +281,7 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 // createFailureConstraints derives the time of the first failure to create a container from the Event which reports
 // that the container's image is present. The kubelet creates the container immediately after it pulls or finds the
 // image (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
-// processes the pod again. The reason for the failure can be gone before the kubelet reports the failure. If the status
+// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure. If the status
 // arrives later than the kubelet's next retry, the kubelet was stopped or lacked CPU, and createFailureConstraints does
 // not use this Event.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {

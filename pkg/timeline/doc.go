@@ -4,8 +4,8 @@
 // can still provide.
 //
 // The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. In the running
-// agent, package reconcile is the only caller that holds state, and all its calls come from one goroutine. A Timeline
-// is a plain value that never changes, so any goroutine can read it.
+// agent, package reconcile holds the evidence of all pods and calls this package from only one goroutine. A Timeline is
+// a plain value that never changes, so any goroutine can read it.
 //
 // # Words
 //

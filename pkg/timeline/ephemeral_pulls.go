@@ -14,8 +14,8 @@ type EphemeralEvidence struct {
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
-// "over" names. NewEphemeralEvidence also leaves out containers that have already run, because the agent did not see
-// their pulls. If no container remains, NewEphemeralEvidence returns nil.
+// "over" names. NewEphemeralEvidence also leaves out containers that have already started, because the agent did not
+// see their pulls. If no container remains, NewEphemeralEvidence returns nil.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
@@ -44,8 +44,8 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 }
 
 // The method "reduce" replaces the pod with a pod that has only the ephemeral containers, converted to main containers.
-// The reduced pod succeeds when all ephemeral containers have run. So the code for the pulls of a start-up can also
-// handle the pulls of ephemeral containers.
+// The new pod has the phase Succeeded when all its containers have started. So the code for the pulls of a start-up can
+// also handle the pulls of ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -87,8 +87,8 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
 // Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when the agent
-// expects no more relevant evidence, and either all ephemeral containers have run or the pod is deleted. The pulls are
-// also settled if the agent gives up the wait for the ephemeral containers.
+// expects no more relevant evidence, and either all ephemeral containers have started or the pod is deleted. The pulls
+// are also settled if the agent gives up waiting for the ephemeral containers.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the latest pod, reduced to its ephemeral containers.

@@ -82,7 +82,7 @@ func (e *Evidence) eventLimitReached() bool {
 	for i := range e.containers {
 		runs += e.possibleRuns(int16(i))
 		if e.createFailed(int16(i)) {
-			checks = 0 // the kubelet repeats the check without a run
+			checks = 0 // after a failed creation, the kubelet repeats the check without a run
 		}
 	}
 	return others+eventsPerRun*max(runs, checks) >= spamLimit
@@ -119,8 +119,9 @@ func (e *Evidence) eventLimitProven() bool {
 	return others+max(starts, eventsPerRun*runs) >= spamLimit
 }
 
-// possibleRuns returns the highest possible number of a container's runs so far. If the kubelet had the container's
-// image, the kubelet can have created and started the container before another source reports the run.
+// possibleRuns returns the highest possible number of a container's runs so far. After an Event about a present image,
+// the result is at least 1 unless the creation failed: the kubelet may have started the container before another source
+// reports the run.
 func (e *Evidence) possibleRuns(index int16) int {
 	c := &e.containers[index]
 	runs := c.runs
@@ -146,7 +147,7 @@ func (e *Evidence) possibleRuns(index int16) int {
 	return runs
 }
 
-// keepRuns keeps the highest number of recent runs that a container's status reports. This number has a limit: the
+// keepRuns keeps the highest number of recent runs that a container's status reports. keepRuns stops counting at the
 // number of runs whose Events alone exceed spamLimit.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
@@ -155,7 +156,7 @@ func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt
 }
 
 // recentRuns returns the number of a container's runs whose Events can count toward the limit of the kubelet's client.
-// If the latest run started too long ago, the Events of all runs no longer count.
+// If the latest run started so long ago that the client's limit has recovered, the result is zero.
 func (c *Container) recentRuns(at time.Time) int {
 	started := c.StartedAt
 	if started.IsZero() && c.LastRun != nil {

@@ -47,7 +47,7 @@ func (e *Evidence) keepMessage(o EventSeen) {
 	if found || i == maxMessages {
 		return
 	}
-	// The texts can be parts of longer strings. Clones let the garbage collector free the longer strings.
+	// Each text can share the memory of a longer string. Clones let the garbage collector free the longer strings.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.messages, i, s)
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true

@@ -38,8 +38,8 @@ type Scope struct {
 	// Since is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
 	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process.
-	// After ResumedAt, the agent waits again for overdue evidence, because nothing requested evidence while no agent
-	// process ran. If ResumedAt is zero, the agent started without state.
+	// After ResumedAt, the agent waits again for overdue evidence, because it could not request this evidence while it
+	// was not running. If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
@@ -133,9 +133,9 @@ type containerEvidence struct {
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the arrival time of the latest status that suggests that the kubelet restarted after a failed
-	// pull. A restarted kubelet does not report the failure until its next attempt. A status from a list also counts,
-	// because the agent can have missed statuses before the list.
+	// statusGapAt is the arrival time of the latest status that suggests a restart of the kubelet after a failed pull.
+	// A restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
+	// the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.

@@ -40,7 +40,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // the run with the number c.Attempt has ended: it is c.LastRun (kubelet_pods.go)
+			last = c.Attempt // c.LastRun is the run with the number c.Attempt (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MilestoneRunning, last, c.LastRun.StartedAt)
@@ -105,7 +105,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		}
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // the run with the number c.Attempt has ended: it is c.LastRun
+			next++ // c.LastRun is the run with the number c.Attempt, which has ended
 		}
 		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}

@@ -46,7 +46,8 @@ func (w window) constraint(k milestoneKey) constraint {
 }
 
 // applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
-// a container. applyEvent ignores the Event's other facts, because the runtime reports more precise times.
+// a container. For other steps, such as the start of a container, applyEvent uses no time from Events, because the
+// runtime reports more precise times.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return

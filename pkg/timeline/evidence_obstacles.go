@@ -172,8 +172,8 @@ func retryMilestone(obstacle int) milestoneKey {
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
-// unknown. If the Event repeated without a gap, the result is the time of the attempt after the Event's latest
-// occurrence. If the Event repeated with a gap, the result is the time of the first attempt after o.
+// unknown. If the kubelet's attempts continued without a gap until the Event's latest occurrence, the result is the
+// time of the attempt after this occurrence. Otherwise, the result is the time of the first attempt after o.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:

@@ -93,7 +93,7 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 }
 
 // keepReason keeps the latest reason why a container waits. keepReason ignores the statuses of a deleted, failed or
-// succeeded pod, because these statuses report only the consequences of the end.
+// succeeded pod, because these statuses report only the consequences of the pod's end.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return

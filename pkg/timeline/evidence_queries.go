@@ -67,8 +67,8 @@ func (e *Evidence) sandboxRan() bool {
 	})
 }
 
-// sandboxMayHaveFailed reports whether earlier sandboxes might have failed without evidence. The argument "begun" is
-// the beginning of the known sandbox.
+// sandboxMayHaveFailed reports whether earlier sandboxes might have failed without leaving evidence. The argument
+// "begun" is the beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))
 	if !known || begun == nil || begun.latest-acknowledged <= instant(sandboxPatience) {

@@ -135,7 +135,7 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 }
 
 // tooEarly returns the reason to refute an Event that is older than the kubelet's first work on the container. For
-// other Events, tooEarly returns an empty text.
+// other Events, tooEarly returns an empty string.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
@@ -143,8 +143,8 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// The method "refutation" returns the reason why an Event is refuted. The method returns an empty text if the Event is
-// not refuted.
+// The method "refutation" returns the reason why an Event is refuted. The method returns an empty string if the Event
+// is not refuted.
 func (r refuter) refutation(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
@@ -185,7 +185,7 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
-// refutesFailure returns the reason why an Event about a failed pull is refuted. refutesFailure returns an empty text
+// refutesFailure returns the reason why an Event about a failed pull is refuted. refutesFailure returns an empty string
 // if the Event is not refuted.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
 	if reason := r.tooEarly(failed.latest); reason != "" {

@@ -18,8 +18,8 @@ func (p watchPoint) after(o watchPoint) bool {
 }
 
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
-// period of the latest watch begins at Since. If no Events are missing between an earlier watch and the latest watch,
-// the period of the latest watch includes the period of the earlier watch.
+// period of the latest watch begins at Since. If no Events are missing between the latest watch and an earlier watch,
+// the period of the latest watch also includes the earlier watch.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
