@@ -26,7 +26,7 @@ type fold struct {
 	sandboxes  []chain // the sandboxes after the first sandbox
 	chains     []chain // one chain for each container
 	ready      chain
-	// obstacleEvents holds the obstacle Events of the evidence, extended by the runtime's responses about its network.
+	// obstacleEvents holds the result of obstacleEventsWithRuntime.
 	obstacleEvents []obstacleEvent
 	// laterObstacles holds the phases of obstacles that the kubelet reported after the beginning of the first sandbox.
 	laterObstacles []Phase
@@ -84,8 +84,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the evidence's constraints in sorted order, without the pull requests of container restarts. gather
-// also adds the constraints that the fold derives from several Events.
+// gather collects the evidence's constraints in sorted order. gather leaves out image requests that concern a restart
+// of a container. gather also adds the constraints that the fold derives from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -139,7 +139,7 @@ func (f *fold) add(constraints ...constraint) {
 }
 
 // inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out ephemeral
-// containers, which are not part of the start-up. inOrder also leaves out containers that exceed the evidence's limit.
+// containers, which are not part of the start-up. inOrder also leaves out containers beyond the limit maxContainers.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -295,7 +295,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 }
 
 // isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Dropped
-// Events are usual for a pod that recovers from an outage of a registry. The field LostEvents lists the dropped Event.
+// Events are common for pods that recover from the outage of a registry. The field LostEvents lists the dropped Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:

@@ -65,7 +65,7 @@ const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of two delays on a busy node:
 //   - the time from the runtime's response about a created container to the kubelet's request to start this container
-//   - the time from the last byte of a layer to the runtime's timestamp of this layer
+//   - the time from the arrival of a layer's last byte to the runtime's timestamp for this layer
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If the
@@ -94,10 +94,10 @@ func (f *fold) slowestStart() time.Duration {
 // undatedWork returns the part of a phase that can belong to another party, because the start of the other party's work
 // has no timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
-//   - the creation of a container at the end of a wait: the kubelet waits, and the runtime creates the container
+//   - a wait of the kubelet that ends when the runtime has created a container
 //   - the kubelet's work at the beginning of PhaseContainerCreate, whose cause is the runtime
-//   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
-//     time than the start of the sandbox.
+//   - the runtime's work on a sandbox before and after the work of the network plugin. This work takes less time than
+//     the step from MilestoneNetworkReady to MilestoneSandboxRunning.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -130,13 +130,13 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
-		// The kubelet usually continues within statusPatience. If the kubelet restarted, it can have requested the
-		// image before the restart, and the Events about that request can be lost.
+		// The kubelet usually starts to work on the image within statusPatience. If the kubelet restarted, it can have
+		// requested the image before the restart, and the Events about that request can be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
 		// No source reports when the runtime responded to the kubelet. On a busy node, containerd responded 267 ms
-		// after its timestamp of the running sandbox.
+		// after its timestamp for the start of the sandbox.
 		return s.Duration()
 	case s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
@@ -192,8 +192,8 @@ func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
 // have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure. So the wait after a missed failure is at most as long as the time
-// before this failure plus the first wait.
+// The kubelet doubles its wait after each failure. So the wait after a failure is at most as long as all earlier waits
+// together plus the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -247,9 +247,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns the maximum time for which the kubelet might have been stopped while obstacles repeated after the
-// milestone "begin". kubeletAway adds up the time between the first and the latest Event of each obstacle, and
-// subtracts the kubelet's own waits between the Events.
+// kubeletAway returns the longest time for which the kubelet might have been stopped. The result is the sum of
+// beyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -260,8 +259,8 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	return away
 }
 
-// beyondWaits returns the time from the first to the latest occurrence of an obstacle, minus the kubelet's
-// shortest waits between its attempts.
+// beyondWaits returns the part of the time from the first to the latest occurrence of an obstacle that the kubelet's
+// minimum waits between its attempts do not explain.
 func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
 	if least == nil || h.runtime || h.count < 2 {
@@ -283,10 +282,9 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	return max(0, beyond)
 }
 
-// beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
-// kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
-// and the time after the last known attempt. If the phase is still open, or if no milestone of this container ended the
-// phase, the result is only the time after the next attempt was due.
+// beyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result is
+// the part of this phase that the kubelet's minimum waits between its attempts do not explain. If the phase is still
+// open, or if no milestone of this container ended the phase, the result is only the time after refusalDue.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -311,8 +309,8 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
-// reached the limit. Otherwise, a stopped kubelet could stay unnoticed. refusalDue returns maxInstant if no Event watch
-// shows the kubelet's attempts.
+// reached it. Without proof, the later time could hide that the kubelet was stopped. refusalDue returns maxInstant if
+// no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
@@ -328,8 +326,8 @@ func (f *fold) refusalDue(from *bound) instant {
 }
 
 // lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
-// result "beyond" is the time from the first refusal to this attempt, minus the kubelet's shortest waits between its
-// attempts.
+// result "beyond" is the part of the time from the first refusal to this attempt that the kubelet's minimum waits
+// between its attempts do not explain.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused

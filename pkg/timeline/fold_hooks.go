@@ -13,9 +13,9 @@ func (f *fold) waitForWork(c *Container) step {
 
 // endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
 // writes the status of a sidecar after the hook. If the sidecar has a startup probe, the kubelet continues with the
-// next container after the success of this probe. If the sidecar has no startup probe, the kubelet continues after the
-// status (computeInitContainerActions in pkg/kubelet/kuberuntime). Main containers have no status until the kubelet has
-// worked on all of them.
+// next container after the success of this probe. If the sidecar has no startup probe, the kubelet first writes this
+// status, and then continues with the next container (computeInitContainerActions in pkg/kubelet/kuberuntime). Main
+// containers have no status until the kubelet has worked on all of them.
 func (f *fold) endsOwnHook(c *Container) bool {
 	switch {
 	case f.isLast(c):
@@ -29,8 +29,8 @@ func (f *fold) endsOwnHook(c *Container) bool {
 	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
 }
 
-// orCredentials returns the wait before the kubelet requests a pull or finds a present image. During this wait, the
-// kubelet can look up the registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images,
+// orCredentials returns the wait before the kubelet requests a pull or finds the image on the node. During this wait,
+// the kubelet can look up the registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images,
 // EnsureImageExists). No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also
 // contain work of the kubelet.
 func orCredentials(wait step) step {
@@ -41,12 +41,12 @@ func orCredentials(wait step) step {
 }
 
 // mayLookUp reports whether the kubelet possibly looked up registry credentials before it found a container's image. By
-// default, kubelets since version 1.35 check whether a pod has access to a present image, and report the check in the
-// Event about the image. A kubelet that checks an image looks up credentials only if an earlier pull of this kubelet
-// got the image with a Secret or a service account (pkg/kubelet/images/pullmanager, MustAttemptImagePull). The kubelet
-// allows the access only if the pod has the same Secret, or if a plugin returns credentials for the pod's service
-// account. No source reports how the image was pulled earlier. Without an Event about the image, the Events about the
-// pod's other images show whether the kubelet checks images.
+// default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
+// report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
+// image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
+// MustAttemptImagePull). Then the pod has access only if it has the same Secret, or if a plugin returns credentials for
+// its service account. No source reports how the kubelet pulled the image earlier. Without an Event about the image,
+// the Events about the pod's other images show whether the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked
@@ -56,8 +56,9 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// orLookup returns the wait before the kubelet uses a present image. If the pod has a pull Secret, the wait can include
-// the lookup of registry credentials. The kubelet checks the access to the image even if the pull policy forbids pulls.
+// orLookup returns the wait before the kubelet uses an image that is already on the node. If the pod has a pull Secret,
+// the wait can include the lookup of registry credentials. The kubelet checks the access to the image even if the pull
+// policy forbids pulls.
 func (f *fold) orLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return orCredentials(wait)

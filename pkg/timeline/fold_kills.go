@@ -36,9 +36,9 @@ const codeUnknown = 255
 // killOf reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
 //   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
 //   - The kernel kills a container that exceeds its memory limit or the limit of its pod. But if the node runs out of
-//     memory, the kernel can also kill a container because of the memory that other pods use. Both kills have the
-//     reason OOMKilled, because containerd reads the counter oom_kill of the cgroup, and this counter includes kills
-//     for lack of memory on the node.
+//     memory, the kernel can also kill a container because of the memory that other pods use. In both cases, the status
+//     contains the reason OOMKilled, because containerd reads the cgroup's counter oom_kill, and this counter includes
+//     kills for lack of memory on the node.
 //
 // Nothing in the pod explains other kills: the node ran out of memory, or somebody killed or stopped the container.
 func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {

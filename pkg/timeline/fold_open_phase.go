@@ -6,8 +6,8 @@ import (
 )
 
 // crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
-// at the end of a run, but at its next attempt to start the container. Before the next attempt, the status contains
-// only the end of the last run.
+// at the end of a run, but at its next attempt to start the container. Until this attempt, the status shows only that
+// the last run ended.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -18,9 +18,9 @@ type phaseCandidates struct {
 }
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
-// after the last known step in the chain of the first unfinished container. The kubelet's work on a main container has
-// priority over the wait of another container for its next run, as in the method "path". A run that ended after the
-// instant "until" counts as running.
+// after the last known step in the chain of the first unfinished container. If the kubelet works on a main container
+// while another container waits for its next run, the result contains the work and not the wait, as in the method
+// "path". A run that ended after the instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)
@@ -89,7 +89,8 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 }
 
 // blocksLater reports whether a container is a sidecar that has not started yet. Until the sidecar has started, the
-// kubelet does not work on later containers. So if there is evidence of such work, blocksLater returns false.
+// kubelet does not work on later containers. So if the evidence shows work on a later container, blocksLater returns
+// false.
 func (f *fold) blocksLater(i int) bool {
 	c := f.containers[i]
 	return c.Kind == KindSidecar &&
@@ -100,8 +101,8 @@ func (f *fold) blocksLater(i int) bool {
 }
 
 // withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main
-// containers one after the other. So if the kubelet has begun the work on a later container, it has already created or
-// refused the earlier container, even without evidence of the creation or refusal.
+// containers one after the other. So if the kubelet works on a later container, it has already created or refused the
+// earlier container, even if the evidence shows neither.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)

@@ -10,12 +10,12 @@ import (
 // stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
-// sequence lists known milestones in their necessary order.
+// sequence lists known milestones in the order in which they must have happened.
 type sequence []*bound
 
 // The method "sequences" returns the known milestones in the order of the kubelet's work: the pod's steps, each init
-// container, the main containers, readiness. Main containers have no order, because the kubelet continues
-// with the next container after a failure.
+// container, the main containers, readiness. Main containers have no order among themselves, because the kubelet
+// continues with the next container after a failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -107,8 +107,7 @@ func (f *fold) along(steps []step) sequence {
 
 // firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
 // of an init container end with its first success. The steps of a sidecar end with its first run, because the agent can
-// have missed that this run had started. For other containers, and for an init container without a success,
-// firstSuccess returns the number of all steps.
+// have missed that this run had started. In all other cases, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
@@ -131,9 +130,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// failureConstraints sets an upper limit for the time of the pod's failure: FailedBy, the latest time at which the
-// writer of the pod's phase changed the status. The agent needs the upper limit only if it did not see the failure
-// live. FailedBy is on the control plane's clock, so failureConstraints ignores FailedBy if a run ended later.
+// failureConstraints returns the constraint that the pod failed at Pod.FailedBy or earlier. The fold needs this
+// constraint only if the agent did not see the failure live. FailedBy is on the control plane's clock. If a run ended
+// after FailedBy, the clocks can differ, so failureConstraints returns no constraint.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
@@ -150,10 +149,10 @@ func (f *fold) failureConstraints() []constraint {
 	return []constraint{by}
 }
 
-// startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The agent
-// needs the upper limit only if no status reported that the sidecar's first run had started. The first status of a
-// started sidecar can be about a later run, for which the later containers did not wait. If the sidecar ran again
-// before the later containers, no evidence shows which run had started.
+// startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The fold
+// needs this limit only if no status reported that the sidecar's first run had started. The first status of a started
+// sidecar can be about a later run, for which the later containers did not wait. If the sidecar ran again before the
+// later containers, no evidence shows which run had started.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -237,10 +236,10 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles a milestone of the node that must come after a control plane timestamp, but has an earlier
-// time. If the node's milestone has the earlier time, the clocks of the node and of the control plane differ.
-// relaxControlPlane replaces the interval of the control plane timestamp. The new interval ends at the node's
-// milestone, and its length is the difference between the two times.
+// relaxControlPlane handles a control plane timestamp that is later than a milestone of the node, although the
+// milestone must come after the timestamp. In this case, the clocks of the node and of the control plane differ.
+// relaxControlPlane replaces the interval of the control plane timestamp. The new interval ends together with the
+// interval of the node's milestone. Its length is the distance between the ends of the two old intervals.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

@@ -105,7 +105,8 @@ func (b boundary) isFirst() bool { return b.from == minInstant }
 // mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork reports whether the step of the boundary b ended while the kubelet worked on another container.
+// duringWork reports whether the boundary ends a step that happens without the kubelet, at a time when the kubelet
+// worked on another container.
 func (b boundary) duringWork(all []boundary) bool {
 	if !b.mayBeDuringWork() {
 		return false

@@ -9,7 +9,7 @@ import (
 const truncation = 2 * time.Second
 
 // The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the start-up
-// is in progress, the instant of the fold takes the place of this milestone.
+// is in progress, the method returns the time of the fold instead of a milestone.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -167,8 +167,8 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 // The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
 // cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
 // together. If the phases have different causes, the function returns a group phase. The result "merged" lists all
-// possible phases except the returned phase. In the argument "phases", PhaseUnattributed stands for the work of a party
-// that has no phase.
+// possible phases except the returned phase. In the argument "phases", PhaseUnattributed stands for work that no other
+// phase describes.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	if len(phases) > 1 && slices.Contains(phases, PhaseUnattributed) {
 		return PhaseUnattributed, slices.DeleteFunc(slices.Clone(phases), Phase.isUnattributed)

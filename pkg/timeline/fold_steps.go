@@ -15,8 +15,7 @@ type step struct {
 }
 
 // ofPrevious reports whether a period belongs to the previous container. The argument "phases" holds the possible
-// phases of the period. A period that can contain work on the container of the chain does not belong to the previous
-// container.
+// phases of the period. If the period can contain work on the chain's own container, ofPrevious returns false.
 func (s step) ofPrevious(phases []Phase) bool {
 	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
 		return p != PhasePostStartHook && p != PhaseKubeletSync
@@ -163,8 +162,8 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled returns the steps that a container had not finished when the kubelet ended the container. If all main
-// containers had started and this container was not ready, untilKilled returns the steps to readiness.
+// untilKilled returns the last steps of a container that the kubelet ended before the container was ready. untilKilled
+// returns nil if the container had been ready, or if a main container never ran.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {

@@ -54,8 +54,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// Immediately after the runtime's response, the network might have become ready, and the kubelet might have
-		// started to mount volumes.
+		// After the runtime's last response that the network was not ready, the network might have become ready, and
+		// the kubelet might have started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -69,8 +69,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait. So the second attempt itself took a long time. This time can include earlier steps of the attempt,
-			// which succeeded.
+			// wait. So the second attempt itself took a long time. This time can include steps of the second attempt
+			// that succeeded before the failure.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -87,8 +87,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry returns the possible phases of a pod between the retry that follows the obstacle "before" and the
-// obstacle "next".
+// phasesAfterRetry returns the possible phases of a pod from a retry to the next obstacle. The argument "before" is the
+// obstacle that the retry follows, and the argument "next" is the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())

@@ -62,7 +62,8 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 	return steps
 }
 
-// appendChecks appends the failed checks of the kubelet before a pull attempt, and returns the step after them.
+// appendChecks appends the kubelet's failed checks of an image before a pull attempt, and returns the step after these
+// checks.
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
 	named := f.bounds.find(milestoneKey{index, attempt, MilestoneNameRefused})
 	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})

@@ -29,7 +29,8 @@ func (f *fold) readySteps() chain {
 	}
 	own := milestoneKey{index, attempt, MilestoneContainerReady}
 	if ended := f.endedBefore(own); ended != nil {
-		// The pod does not become ready, but until this milestone, the pod also waited for this container.
+		// The ended container might keep the pod from becoming ready. But until this milestone, the pod also waited for
+		// the container "last".
 		if f.mayEndForGood(ended, f.asOf) {
 			also = union(also, []Phase{beforeRun(clampAttempt(ended.Attempt) + 1)})
 		}

@@ -59,7 +59,7 @@ var (
 	alsoAPIServer       = []Phase{PhaseAPIServer}
 	alsoKubeletSync     = []Phase{PhaseKubeletSync}
 	alsoSandboxLost     = []Phase{PhaseSandboxLost}
-	alsoUnattributed    = []Phase{PhaseUnattributed} // the step can contain the work of a party that has no phase
+	alsoUnattributed    = []Phase{PhaseUnattributed} // the step can contain work that no other phase describes
 	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 

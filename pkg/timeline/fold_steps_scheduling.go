@@ -6,7 +6,7 @@ import (
 )
 
 // schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. The
-// timeline reports the delay by a scheduling gate only if the delay is longer than schedulingSlack, because the
+// timeline attributes a delay to a scheduling gate only if the delay is longer than schedulingSlack, because the
 // timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
@@ -28,8 +28,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // fold derives the earlier steps from the pod object:
 //
 //   - If the scheduler finds no node, the scheduler writes this result to the pod's condition, and thus to the managed
-//     fields. The pod object keeps only the scheduler's latest write. Before the latest write, the pod might have
-//     waited for the scheduler.
+//     fields. The pod object shows only the time of the latest write. Until this time, the pod might have waited for
+//     the scheduler and not for a node.
 //   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
 //     volume. The pod object does not show the wait for a volume.
 //   - The removal of a scheduling gate increases the generation of the spec. So no gate delayed a pod whose generation
@@ -99,8 +99,8 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly later than the milestone "begun". The difference must be
-// larger than the argument "slack".
+// boundAfter reports whether the pod's binding is certainly later than the milestone "begun", by more than the argument
+// "slack".
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
