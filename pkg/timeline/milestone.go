@@ -3,10 +3,10 @@ package timeline
 // Milestone is a named instant in a pod's life.
 type Milestone uint8
 
-// The milestones of the whole pod come first, followed by the milestones of one container. The attempt number of a pull
-// milestone, of MilestoneNameRefused and of MilestoneInspectFailed counts pulls. The attempt number of any other
-// container milestone counts runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue
-// counts obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
+// The milestones of the whole pod come first, followed by the milestones of one container. The attempt numbers of pull
+// milestones, MilestoneNameRefused and MilestoneInspectFailed count pulls. The attempt numbers of the other container
+// milestones count runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue counts
+// obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node
@@ -18,7 +18,7 @@ const (
 	MilestoneSandboxBegun                          // the kubelet asked the runtime for the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived on the node
 	MilestoneSandboxImagePulled                    // the sandbox image was pulled during the creation of the sandbox
-	// MilestoneNetworkReady is the creation of the sandbox container, after the network plugin returned.
+	// MilestoneNetworkReady is the end of the sandbox's network setup (Sandbox.NetworkReadyAt).
 	MilestoneNetworkReady
 	MilestoneSandboxRunning  // the sandbox ran
 	MilestoneContainersReady // every container was ready

@@ -74,14 +74,14 @@ type EventsWatched struct {
 	// Limited is true if the namespace has so many Events that the agent did not read the Events from before Since.
 	Limited bool `json:"limited,omitzero"`
 	// Order is higher in later observations of the types EventsWatched and EventsLost, even if the agent's clock was
-	// set back between two observations. In recordings of agents up to v1.0, Order is zero, and the observations have
-	// the order of their times.
+	// set back between two observations. In recordings of agents up to v1.0, Order is zero, and the times of the
+	// observations determine their order.
 	Order int64 `json:"order,omitzero"`
 }
 
 // EventsLost means that no Event watch covers a pod, so the agent can miss Events about the pod. The next EventsWatched
-// means that a watch covers the pod again. Its field Since shows whether the agent also received the Events from the
-// time without a watch.
+// means that a watch covers the pod again. The field Since of this EventsWatched shows whether the agent also received
+// the Events from the time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss

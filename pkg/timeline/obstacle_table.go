@@ -36,7 +36,8 @@ const (
 type obstacleRow struct {
 	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
 	// The field "before" lists the possible phases between the kubelet's pickup and the first Event about this
-	// obstacle. An object that was missing at the kubelet's first check was also missing earlier.
+	// obstacle. If the kubelet's first check found that an object was missing, the object was also missing before this
+	// check.
 	before []Phase
 	// The field "sandbox" is true if an attempt to create a sandbox failed.
 	sandbox bool
@@ -126,7 +127,8 @@ const (
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
 	// retrySlack is the maximum time from the end of an obstacle to the kubelet's request for the sandbox. The
-	// kubelet checks volumes ten times a second and waits for them in steps of 300 ms (pkg/kubelet/volumemanager).
+	// kubelet's volume manager looks for volumes to mount every 100 ms. The kubelet checks every 300 ms whether all
+	// volumes are mounted (pkg/kubelet/volumemanager).
 	retrySlack = time.Second
 )
 

@@ -26,9 +26,9 @@ func (p Packed) Timeline() (t Timeline) {
 	return t
 }
 
-// packer writes or reads a packed timeline. Each method handles one type and works in both directions, so both
-// directions always agree on the order of the fields. While a packer writes, it does not change the timeline, because
-// other goroutines can read the timeline at the same time.
+// packer writes or reads a packed timeline. Each method handles one type and can both write and read it, so writing and
+// reading always use the same order of fields. While a packer writes, it does not change the timeline, because other
+// goroutines can read the timeline at the same time.
 type packer struct {
 	reads bool
 	text  []byte         // what the packer has written
@@ -87,9 +87,9 @@ func (p *packer) share(f *float64) {
 	}
 }
 
-// packText packs the first occurrence of a text as 0, followed by the text's length and the text. packText packs each
-// later occurrence as the number of the text. The packer copies the texts that it reads. Otherwise, a reader that keeps
-// one text would keep the whole packed text in memory.
+// packText packs the first occurrence of a text as 0, followed by the text's length and the text. If the same text
+// occurs again, packText packs only the text's number. The packer copies the texts that it reads. Otherwise, a reader
+// that keeps one text would keep the whole packed text in memory.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {
@@ -108,8 +108,8 @@ func packText[S ~string](p *packer, s *S) {
 	p.known[string(*s)] = len(p.known) + 1
 }
 
-// The method "at" packs the zero time as 0, and a repeated time as 1. The method "at" packs any other time as its whole
-// seconds since the previous time, followed by its nanoseconds.
+// The method "at" packs the zero time as 0, and a time that is equal to the previous time as 1. For other times, the
+// method packs 2, the difference from the previous time in whole seconds, and the nanoseconds.
 func (p *packer) at(t *time.Time) {
 	const zero, repeated, other = 0, 1, 2
 	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())

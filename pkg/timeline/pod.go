@@ -32,9 +32,9 @@ type Pod struct {
 	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved is true if the kubelet knew about the deletion when it wrote the status. The deletion increases
-	// the object's generation. DeletionObserved is true when status.observedGeneration equals the new generation.
-	// Before Kubernetes 1.34, DeletionObserved is always false.
+	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. In this case,
+	// status.observedGeneration is equal to metadata.generation, which the request has increased. DeletionObserved is
+	// always false if the kubelet does not set status.observedGeneration.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.
@@ -188,8 +188,8 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits because of its configuration. In this case, the kubelet's message
-	// proves that a value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration: the kubelet's message proves that a
+	// value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. For approximately the last minute, the log keeps every sample. For
-// earlier times, the log keeps one sample for every six seconds. So the log covers one hour. After one hour, the agent
-// gives up a start-up.
+// These limits restrict the samples to 48 KiB. The log keeps every sample of approximately the last minute, and one
+// sample every six seconds for the time before that. So the log covers one hour. After one hour, the agent gives up a
+// start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256

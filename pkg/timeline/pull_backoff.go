@@ -65,8 +65,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	return failures
 }
 
-// mayCrashLoop reports whether a run of a container has ended. After such a run, the kubelet might wait before it
-// starts the container again.
+// mayCrashLoop reports whether a container of the pod can be in back-off, because a run of this container has ended.
 func (p *Pod) mayCrashLoop() bool {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -109,8 +108,8 @@ func (c *containerEvidence) withBackoffs(
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures after the last time at which the kubelet can have lost its back-off state.
-	// exact is true if the kubelet's own count is certainly equal to count. counted is true if the counts in the Events
-	// are valid for the back-off.
+	// exact is true if the kubelet's own count is certainly equal to count. counted is false if the kubelet can have
+	// lost this state, because the counts in the Events can include failures from before the loss.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -165,10 +164,10 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. appendSpan divides the time after a failed pull into two phases:
-// the kubelet's certain back-off, and the remaining time, which can contain further pulls at unknown times. If the
-// remaining time is not longer than the usual time until the kubelet's next sync, the remaining time counts as the
-// error bound of the back-off.
+// appendSpan appends the phase between two milestones. If the time after a failed pull can contain further pulls at
+// unknown times, appendSpan divides this time into two phases: the back-off until the kubelet's next attempt was due,
+// and the remaining time. If no pull succeeded and the time after the shortest possible back-off is at most
+// podRetry+retrySlack, appendSpan appends only one phase, whose error bound includes the time after this back-off.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
