@@ -43,7 +43,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
-		// No later pull happened, so the timestamp belongs to this pull.
+		// The image was not pulled again after this pull, so the latest timestamp belongs to this pull.
 		if ofFirst && !image.pulledOnce() {
 			return pullEndBetween(at(first), at(last)) // two pulls ran at the same time
 		}

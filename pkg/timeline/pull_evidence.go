@@ -19,8 +19,8 @@ type pullEvidence struct {
 	pulled       pulledEvent
 	refuted      bool // the runtime's facts contradict some of the Events
 	maybeRestart bool // an Event can concern a restart
-	// finalAttempt is the attempt that succeeded or is in progress. finalAttempt is the number of failed attempts or
-	// the last requested attempt, whichever is larger.
+	// finalAttempt is the attempt that succeeded or is in progress: the last requested attempt, or the attempt after
+	// the last failed attempt, whichever is later.
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
@@ -28,7 +28,7 @@ type pullEvidence struct {
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 
-// failedPull is a failed pull and its attempt.
+// failedPull is one failed attempt to pull an image.
 type failedPull struct {
 	window
 	attempt uint16
@@ -149,8 +149,9 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method "before" reports whether the given request is certainly earlier than the request for the pull that this
-// Event reports. If the image was already present, the method always returns true, because the Event reports no pull.
+// The method "before" reports whether the given request certainly belongs to an earlier attempt than this Event does.
+// If the image was already present, the method always returns true, because the kubelet requested no pull for this
+// Event.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -272,7 +273,7 @@ func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16
 	for _, failed := range p.failures {
 		after := failed.latest
 		if o == originArrival {
-			after += instant(nextSyncLeast) // the status can report a check from before this attempt
+			after += instant(nextSyncLeast) // the status can report a check that came before this attempt
 		}
 		if after < by {
 			attempt, known = max(attempt, failed.attempt+1), true

@@ -157,7 +157,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		f.pulls[f.index(c.Name)].layersUndated
 }
 
-// addLayers adds the layers that a pull downloaded, and the time when the last byte of these layers had arrived.
+// addLayers adds the layers that a pull downloaded, and the time when the last byte of these layers arrived.
 func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	downloaded := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullDownloaded})
 	if downloaded == nil {

@@ -23,8 +23,8 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// The method "add" records the pod whose pull downloaded a layer. The method keeps the pod that an earlier call
-// recorded for the same arrival.
+// The method "add" records the pod whose pull downloaded a layer. If this arrival of the layer is already recorded, the
+// method changes nothing.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -90,7 +90,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // sharesEarlier ignores pulls that began at most 1/20 of p's download time before p
+	const hardly = 20 // ignore a pull that began before p by at most 1/20 of p's download time
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -100,9 +100,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// The method "joins" reports whether another pull of the same image was running when the pull p began. If another pull
-// was running, the manifest on the node comes from that pull and does not prove that an earlier attempt of p was
-// interrupted.
+// The method "joins" reports whether another pull of the same image was running when the pull p began. The manifest on
+// the node can come from such a pull, so the manifest does not prove that an earlier attempt of p was interrupted.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

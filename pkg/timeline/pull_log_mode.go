@@ -81,8 +81,8 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 
 // pullMode holds the pull settings that the node's pulls prove. A setting is false if it is unknown.
 type pullMode struct {
-	queue    bool // the node queues pulls, because a pull waited long and began when another pull ended
-	parallel bool // the node runs pulls in parallel, because two pulls overlapped
+	queue    bool // the node queues pulls: a pull waited long and began when another pull ended
+	parallel bool // the node runs pulls in parallel: two pulls overlapped
 	serial   bool // the node runs one pull at a time
 }
 

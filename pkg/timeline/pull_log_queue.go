@@ -47,8 +47,8 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 }
 
 // The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
-// has no pull queue, another pull with an unknown start counts from the time of its request. On a node that can have a
-// queue, a pull with an unknown start counts only for the time in which it certainly ran.
+// has no pull queue, another pull with an unknown start counts from the time of its request. On a node that might have
+// a queue, a pull with an unknown start counts only shortly before its end, because it certainly ran then.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -71,7 +71,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
-			from = until.Add(-least) // the pull o ended at "until", so it certainly ran immediately before "until"
+			from = until.Add(-least) // the start is unknown, but o certainly ran shortly before it ended
 		}
 		if from.Before(p.StartedAt) {
 			from = p.StartedAt
@@ -127,8 +127,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// The unexplained part of the wait is at most longest.Waited, so no unknown pull delayed p for longer than this
-		// known pull did.
+		// The unexplained part of the wait is not longer than longest.Waited. So no unknown pull delayed p for longer
+		// than the pull in "longest".
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -49,10 +49,10 @@ type sandboxSince struct {
 	none             bool
 }
 
-// noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes logs the pod's pending
-// pulls.
+// noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes moves the pod's pending
+// pulls to the log.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
-	if l.sandboxes == nil { // the log contains earlier pulls of pods whose sandbox is not confirmed
+	if l.sandboxes == nil { // the runtime's first response: no sandbox of a logged pull is confirmed yet
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
@@ -71,8 +71,8 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			// The log drops pods without a sandbox before other pods, because the runtime can report these pods again
-			// later.
+			// The log drops the entries of pods without a sandbox first, because the runtime can still report a sandbox
+			// for such a pod later.
 			return time.Time{}
 		}
 		return s.askedAt
@@ -82,7 +82,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 }
 
-// addPending adds the pending pulls of pods whose sandbox the runtime has reported.
+// addPending moves each pending pull to the log if the runtime has reported the pod's sandbox.
 func (l *PullLog) addPending() {
 	pending := l.pending
 	l.pending = nil
@@ -116,8 +116,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
 // the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
-// queue. If a pull ends while an earlier request of another pod is still unconfirmed, PullLog does not record which
-// other pull caused the wait of the ended pull, because the record could be wrong.
+// queue. While a request is open, PullLog does not name a blocker (Pull.BlockedBy) for another pod's pull that was
+// requested later and has ended, because the blocker might be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
@@ -202,7 +202,7 @@ func makeRoom(pulls []loggedPull) []loggedPull {
 	for i := range pulls {
 		counts[pulls[i].blocker.Namespace]++
 	}
-	for i := range pulls { // if several namespaces have the most pulls, the first in the log wins
+	for i := range pulls { // a tie goes to the first namespace in the log
 		if namespace := pulls[i].blocker.Namespace; counts[namespace] > counts[most] {
 			most = namespace
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // lastOutcome returns the outcome of the last attempt to get a container's image. lastOutcome returns OutcomeUnknown if
-// the observed evidence does not decide the outcome.
+// the observed evidence does not determine the outcome.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox

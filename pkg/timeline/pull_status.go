@@ -16,8 +16,8 @@ const maxPullStatuses = 64
 // Directly after a failed attempt, the status contains another reason, for example ErrImagePull.
 const imageBackOff = "ImagePullBackOff"
 
-// nextSyncLeast is shorter than the time from a failed pull to the status that reports the failure. The kubelet writes
-// the status at its next sync of the pod, usually after 10 to 15 s (pod_workers.go, completeWork).
+// nextSyncLeast is a safe lower limit of the time from a failed pull to the status that reports the failure. The
+// kubelet writes the status at its next sync of the pod, usually after 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
 // usualSync is the average time from a failed pull to the status that reports the failure.

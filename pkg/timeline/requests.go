@@ -27,10 +27,10 @@ const (
 	// the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the agent
 	// records the start-up as it is.
 	giveUpAfter = time.Hour
-	// sandboxPatience is the usual maximum time from the kubelet's pickup of a pod to the creation of a sandbox. After
-	// sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet
-	// waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that
-	// appears within sandboxPatience belongs to the first attempt.
+	// sandboxPatience is longer than the time that the kubelet usually needs to begin a pod's sandbox after it picks up
+	// the pod. After sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a
+	// failure, the kubelet waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod).
+	// So a sandbox that appears within sandboxPatience belongs to the first attempt.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is the maximum time that the agent waits for the runtime's response about an image. A response
 	// usually takes less than a second. If the runtime does not respond, the agent requests the kubelet's Events.
