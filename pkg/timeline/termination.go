@@ -7,11 +7,15 @@ const (
 	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no evidence shows
 	// when the hook itself ended.
 	PhasePreStopHook Phase = "pre_stop_hook"
-	PhaseGrace       Phase = "grace" // from the stop request to the container's end, or to the end of its grace period
-	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
-	// PhaseSandboxStop lasts from the end of the last container to the first response without a ready sandbox.
+	// PhaseGrace lasts from the stop request to the container's end or to the end of its grace period, whichever is
+	// earlier.
+	PhaseGrace Phase = "grace"
+	PhaseKill  Phase = "kill" // from the end of the grace period to the kill of the container
+	// PhaseSandboxStop lasts from the end of the last container to the runtime's first response that contains no ready
+	// sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
-	// PhaseObjectDeletion lasts from the first response without a ready sandbox to the release of the object. During
+	// PhaseObjectDeletion lasts from the runtime's first response that contains no ready sandbox to the deletion of the
+	// object. If the object has finalizers, the phase ends when the kubelet releases the object. During
 	// PhaseObjectDeletion, the kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to the object's deletion
@@ -60,7 +64,7 @@ type TerminationConflict struct {
 type StopKind string
 
 // The ways in which a container can end. Only the exit code shows the signal that ended a process. Runtimes and shells
-// set the exit code to 128 plus the signal.
+// set the exit code to 128 plus the number of the signal.
 const (
 	StopBefore    StopKind = "before"    // the container had ended before the deletion request
 	StopExited    StopKind = "exited"    // the process ended by itself, with its own exit code
@@ -81,7 +85,7 @@ type Stop struct {
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
 	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.
-	// Timed is false if the container's end needs another explanation than the kubelet's first stop request: see
+	// Timed is false if the container's end needs an explanation other than the kubelet's first stop request: see
 	// stoppedLate.
 	Used, Error time.Duration
 	Timed       bool

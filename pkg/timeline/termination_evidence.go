@@ -28,8 +28,8 @@ type TerminationEvidence struct {
 	// Zero means never.
 	observedAt   instant
 	observedLive bool // a watch, and not a list, delivered the pod object that set observedAt
-	// releasedAt is the arrival of the first pod object with grace 0. Grace 0 means that the kubelet released the
-	// object. Zero means never.
+	// releasedAt is the arrival of the first pod object with the grace period 0, which means that the kubelet released
+	// the object. Zero means never.
 	releasedAt    instant
 	hadFinalizers bool          // a pod object with the grace period 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none

@@ -37,8 +37,9 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// The method "request" returns the bound of the deletion request. The request happened within the second of the control
-// plane's timestamp, and before the agent received the first pod object that contains the request.
+// The method "request" returns the bound of the deletion request. The control plane's timestamp is truncated to
+// seconds, so the request happened less than a second after the timestamp. The request also happened before the agent
+// received the first pod object that contains the request.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
@@ -93,8 +94,8 @@ func (f *terminationFold) goneBy() instant {
 // for this time. There are three kinds of evidence for this time:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
 //   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, the kubelet also
-//     writes the object's new generation to the status. Because the status is late, the estimated start of the stop is
-//     usually the time of the deletion request.
+//     writes the object's new generation to the status. The agent receives the status late, so podlapse usually
+//     estimates that the stop began at the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
 //     kill, or earlier. If the computed start is much later than the request, the true start is unknown: either the
 //     kubelet began late, or the kill came late.
@@ -166,9 +167,9 @@ const leastGrace = 2 * time.Second
 // killAfter returns the shortest time from the start of a container's stop until the kubelet kills the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether a kill of a container would come exactly killAfter after the kubelet began to stop the
-// containers. killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for a
-// sidecar, because a sidecar stops after the containers that it serves.
+// killedOnTime reports whether killAfter is the exact time from the start of the pod's stop to the kill of a container.
+// killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for a sidecar,
+// because a sidecar stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

@@ -27,9 +27,9 @@ func (f *terminationFold) extraGrace(name string) time.Duration {
 	return leastGrace
 }
 
-// stoppedLate reports whether a container's end needs another explanation than the kubelet's first stop request. If the
-// stop request succeeds, the runtime kills the container at the end of the grace period. If the kubelet or the runtime
-// restarts, the stop request is canceled, and the runtime sends no SIGKILL (containerd: container_stop.go,
+// stoppedLate reports whether a container's end needs an explanation other than the kubelet's first stop request. If
+// the stop request succeeds, the runtime kills the container at the end of the grace period. If the kubelet or the
+// runtime restarts, the stop request is canceled, and the runtime sends no SIGKILL (containerd: container_stop.go,
 // stopContainer). After the restart, the kubelet sends another request with the full grace period.
 func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 	if again := s.killingLast; s.killingAt != 0 && again-s.killingAt > restartTakes && again <= end.latest {

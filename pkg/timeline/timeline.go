@@ -86,10 +86,10 @@ type Timeline struct {
 }
 
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
-// is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number is always 0, because the
-// agent measures only the first start-up of a pod. For a static pod, the ID is StaticUID, a slash and ReadAt as Unix
-// time in nanoseconds. The ID of a static pod does not contain the UID of the pod's object, because a new object for
-// the same static pod has another UID.
+// is the same. For most pods, the ID is the pod's UID followed by "/0", because the agent measures only the first
+// start-up of a pod. For a static pod, the ID is StaticUID, a slash and ReadAt as Unix time in nanoseconds. The ID of a
+// static pod does not contain the UID of the pod's object, because a new object for the same static pod has another
+// UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.

@@ -194,8 +194,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// namesHook reports whether the container of a span is certainly the container with the post-start hook. A span that
-// can also contain other work names the container of this work, which might not be the container with the hook.
+// namesHook reports whether the container of a span is certainly the container with the post-start hook. If a span
+// might also contain other work, the span's container can be the container of that work.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })

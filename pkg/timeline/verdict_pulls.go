@@ -41,7 +41,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return text
 }
 
-// queueDelay combines the Pull.BlockedBy of all waiting pulls in some spans.
+// queueDelay summarizes the fields Pull.BlockedBy of the waiting pulls in a list of spans.
 type queueDelay struct {
 	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
 	waited   time.Duration // sum of Pull.BlockedBy.Waited
