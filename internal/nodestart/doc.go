@@ -16,7 +16,7 @@
 //
 // Each boundary between two phases is an interval that contains the true instant. The duration of a phase is the
 // distance between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible
-// distance between this duration and the true duration. Timestamps of the API server and of the kubelet's conditions
+// difference between the estimated and the true duration. Timestamps of the API server and of the kubelet's conditions
 // are truncated to seconds. The upper bound of a change is the time at which the agent received the change. The lower
 // bound of a change is the latest time at which the older state certainly existed. The lower bound comes from a list
 // request that still returned the older state, or from the latest timestamp in the object.

@@ -144,9 +144,9 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time at which certainly no start-up taint kept the first workload pod from the
-// node. The second result is true only if the binding of the pod is known and can be later than the time at which the
-// taints were last known. A taint that still existed after the binding did not keep the pod from the node.
+// takesPodsUntil returns the end of the period in which it is certain that no start-up taint kept the first workload pod
+// from the node. The second result is true only if the binding of the pod is known and can be later than the time at
+// which the taints were last known. A taint that still existed after the binding did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false

@@ -66,8 +66,8 @@ type Image struct {
 	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
-	// ResolvedAt is the time when the image's manifest or index first arrived on the node. The manifest arrives soon
-	// after the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt
+	// ResolvedAt is the time when the image's manifest or index first arrived on the node (containerd: created_at of
+	// the image's target in the content store). The manifest arrives soon after the start of the first pull. ResolvedAt
 	// is zero unless RuntimeRequest.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Layers lists the image's layers, the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested

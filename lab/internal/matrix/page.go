@@ -40,7 +40,7 @@ const accuracyHeading = `
 The scenario ` + "`accuracy`" + ` starts 20 pods with known delays. For each phase whose times come
 from the node's clock, the scenario compares the reported duration with the true duration.
 
-| stack | within 50 ms of the truth | within the error bound plus 50 ms | 99th percentile of the difference | not separated |
+| stack | within 50 ms of the truth | within the error bound plus 50 ms | 99th percentile of the difference | merged |
 |---|---|---|--:|---|
 `
 
