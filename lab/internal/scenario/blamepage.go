@@ -68,9 +68,9 @@ var notTried = [][2]string{
 // pageIntroduction is the text of the accuracy page before the first numbers.
 const pageIntroduction = `# Accuracy
 
-podlapse names a cause for each second of a start-up. This page shows how often the named cause is correct. The lab
-injects faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse
-reports with independent evidence:
+podlapse names a cause for each second of a start-up. This page shows how often podlapse names the correct cause.
+The lab injects faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that
+podlapse reports with independent evidence:
 
 - the logs of the kubelet, containerd, the network plugin and the registry
 - the log of the program in each container
@@ -85,8 +85,8 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
-	`). If podlapse reports a wrong cause, the time
-  within the error bound of the phase also counts as unattributed.
+	`). If podlapse reports a wrong cause for a phase, the time
+  within the error bound of this phase counts as unattributed, not as wrong.
 - **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause. Only the time outside
   the error bound counts as wrong.
 - **Not judged**: the independent evidence does not show the actual cause.
