@@ -85,8 +85,7 @@ func TestMetricsDocument(t *testing.T) {
 			"agent creates the series with the value zero. The values of the label `registry` are the names of up to " +
 			"[six registries](pulls.md#which-registries-have-a-label), `other` for all further registries, and " +
 			"`unknown`. When a registry loses its own label value, the agent removes the counters and " +
-			"histograms of this registry, and counts further pulls from this registry under `other`. No counter " +
-			"ever decreases.\n\n" +
+			"histograms of this registry, and counts further pulls from this registry under `other`.\n\n" +
 			"| setting | series |\n|---|---|\n" +
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
 			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +
