@@ -30,9 +30,10 @@ This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generat
 (` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
 
 - Each flag has an environment variable. If the flag and the variable are both set, the flag takes precedence.
-- A switch has the values ` + "`on` and `off`" + `, and also accepts ` + "`true` and `false`" + `.
+- A switch is a flag with the values ` + "`on` and `off`" + `. A switch also accepts ` + "`true` and `false`" + `.
   A switch without a value is on: ` + "`--annotate` means `--annotate=on`" + `.
-- ` + "`podlapse-agent check`" + ` accepts the flags of ` + "`podlapse-agent run`" + ` and tests their requirements.
+- ` + "`podlapse-agent check`" + ` accepts the flags of ` + "`podlapse-agent run`" + `.
+  The command ` + "`check`" + ` tests the permissions, connections and files that these flags require.
 - With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + `, the agent also sends [traces and metrics over OTLP](otlp.md).
   The agent also accepts the other standard ` + "`OTEL_*`" + ` variables.
 
