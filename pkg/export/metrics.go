@@ -44,10 +44,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
 				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
-				"phase. If all these phases have the same cause, it is the first of them (\"kubelet\" and \"runtime\" "+
-				"count as one cause here). If the phases are pull and unpack, it is \"image_pull\". If all the phases "+
-				"are from \"volumes\" to \"sandbox\", it is \"sandbox_setup\". Otherwise, it is \"unattributed\", "+
-				"as for time without evidence. Has only native buckets.",
+				"phase. If all these phases have the same cause, the time counts for the first phase; \"kubelet\" and "+
+				"\"runtime\" are one cause here. If the phases are pull and unpack, the time counts for "+
+				"\"image_pull\". If all the phases are from \"volumes\" to \"sandbox\", the time counts for "+
+				"\"sandbox_setup\". Otherwise, the time counts for \"unattributed\", as time without evidence does. "+
+				"Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
