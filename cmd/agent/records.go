@@ -13,7 +13,7 @@ type recordFormat struct {
 	name         string // the value of --records that selects only this format
 	content      string // description of the format in the help of --records
 	lines        jsonlines.Lines
-	traits       bool // the lines use timeline.Timeline.Traits
+	traits       bool // the lines contain values from timeline.Timeline.Traits
 	terminations bool // the format has records for a pod's termination and for the node's start-up
 }
 

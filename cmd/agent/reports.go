@@ -6,7 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "reports" calls a function for each start-up after every sink of the agent has written, sent or dropped it.
+// The type "reports" calls a function for each start-up after every sink of the agent has written, sent or dropped the
+// start-up.
 type reports struct {
 	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
@@ -26,7 +27,8 @@ func (r *reports) sink() func(timeline.Timeline) {
 	return r.through
 }
 
-// The method "settled" receives each completed start-up. Without sinks, the start-up counts as reported immediately.
+// The method "settled" receives each completed start-up. If the agent has no sinks, the method calls the function
+// "reported" immediately.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)
@@ -39,8 +41,8 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// The method "last" records that one more sink has called for a pod's start-up. The result is true if all sinks have
-// now called.
+// The method "last" records that one more sink has written, sent or dropped the start-up of a pod. The result is true
+// if this sink is the last one.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

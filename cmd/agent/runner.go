@@ -113,8 +113,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// The method "stop" stops the stages in order and returns the first failure. It waits for each stage until the stage's
-// limit has passed, and then stops the next stage, because the program must end soon.
+// The method "stop" stops the stages in order and returns the first failure. If a stage does not stop within its limit,
+// the method adds an error and continues with the next stage, because the program must end soon.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error

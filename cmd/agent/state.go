@@ -17,9 +17,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the maximum age of a missed start-up that the agent reports. A missed start-up ended while no agent ran.
-// The agent reports it only if the pod reached the node at most newsFor before the agent started. By default, the API
-// server also deletes Events after one hour.
+// newsFor limits which missed start-ups the agent reports. A start-up is missed if it ended while no agent ran. The
+// agent reports a missed start-up only if the pod reached the node at most newsFor before the agent started. By
+// default, the API server keeps Events for the same time.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
@@ -32,7 +32,7 @@ type savedState struct {
 	reported func(timeline.Timeline)
 }
 
-// newSavedState opens the directory. newSavedState also moves scope.Since back: see carriedOn.
+// newSavedState opens the state directory, and sets scope.Since to the result of carriedOn.
 func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	c := d.config
 	if c.stateDir == "" {
@@ -73,8 +73,9 @@ func (s savedState) components() []component {
 }
 
 // carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this
-// time. The argument "since" is the previous agent's Scope.Since. If it is more than newsFor before now, carriedOn
-// returns now minus newsFor. If it is zero or later than now, carriedOn returns now.
+// time. The argument "since" is the previous agent's Scope.Since. If "since" is more than newsFor before now, carriedOn
+// returns now minus newsFor. If "since" is zero or later than now, carriedOn returns now. Otherwise, carriedOn returns
+// "since".
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {

@@ -47,7 +47,7 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // a timeout would also end streams; each request has a context with a deadline instead
+	config.Timeout = 0 // a timeout would also end streams; all other requests have a context with a deadline
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// race sends one request over the proxy, over a port-forward, or over both at the same time. When decide returns, no
-// goroutine of its race runs any more.
+// race sends one request over the proxy, over a port-forward, or over both at the same time. decide returns only after
+// all attempts of its race have ended.
 type race struct {
 	route    *route
 	request  *http.Request

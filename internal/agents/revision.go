@@ -20,8 +20,8 @@ type numbered struct {
 
 // RevisionNumber returns the number that kubectl rollout history shows for a revision of a Deployment, StatefulSet or
 // DaemonSet. The argument "revision" is the value of the field "revision" in records. If Kubernetes has deleted the
-// revision, the error is a *client.Refusal with the status 404. For other kinds, and for a ReplicaSet without a number,
-// the number is 0.
+// revision, the error is a *client.Refusal with the status 404. For other kinds, and for a ReplicaSet without a valid
+// numberAnnotation, the result is 0.
 func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, revision string) (int64, error) {
 	var resource, object string
 	switch kind {

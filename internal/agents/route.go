@@ -39,8 +39,8 @@ const (
 	viaForward     // a port-forward through the API server and the kubelet, like kubectl port-forward
 )
 
-// experience records the results of earlier requests over the proxy and over port-forwards. All routes of a Cluster
-// share these results.
+// experience records the results of earlier requests over the proxy and over port-forwards. A Cluster has one value of
+// this type for all its agents.
 type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first
@@ -57,7 +57,7 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain removes the address of the request from an error that contains an *Unreached: Plain returns only the
+// Plain removes the address of the request from an error: if the error contains an *Unreached, Plain returns only this
 // *Unreached. Plain returns every other error unchanged.
 func Plain(err error) error {
 	var unreached *Unreached

@@ -25,7 +25,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // The type "slots" limits the number of queries at the same time.
 type slots struct {
-	busy   chan struct{} // capacity AtOnce; contains an element for each running query without an element in "silent"
+	busy   chan struct{} // capacity AtOnce; contains an element for each running query, unless it has one in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 

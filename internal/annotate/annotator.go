@@ -35,7 +35,7 @@ const (
 type Config struct {
 	Client   rest.Interface // client for core/v1, with the agent's own identity
 	NodeName string         // the annotator never changes pods of other nodes
-	// Timelines returns the timelines of existing pods. The timelines of starting pods are Partial.
+	// Timelines returns the timelines of existing pods. While a pod is starting, Partial is true.
 	Timelines  func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	Now        func() time.Time
 	Report     health.Report
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	}
 }
 
-// The method "later" delays the next write to a pod. A change of the pod ends the delay only if it changes which
-// requested annotations are missing: see Seen.
+// The method "later" delays the next write to a pod. If a change of the pod changes the set of missing annotations,
+// Seen ends the delay. All other changes of the pod leave the delay unchanged.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -3,8 +3,8 @@
 // time of the write, like the annotation of pod-time-controller.
 //
 // The package keeps no state across a restart. The pod's object shows the requested and the existing annotations, so
-// the agent does not write existing annotations again. Every write contains the resource version of the pod's object
-// that the agent last saw. If the object has changed since then, the API server rejects the write.
+// the agent does not write existing annotations again. Every write contains the latest resource version of the pod that
+// the agent has seen. If the pod's object has changed since then, the API server rejects the write.
 //
 // Other goroutines call Seen, Gone and Changed, which never block. The goroutine of Run sends requests to the API
 // server.

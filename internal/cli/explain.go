@@ -167,8 +167,9 @@ func (a agentQuery) waterfall(ctx context.Context, record api.Record, page termi
 		render.WhatIf(whatif.Predict(record), page)
 }
 
-// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod waits
-// for no pull, or if the agent does not respond. Without the list, the record shows only that a pull is in progress.
+// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod does
+// not wait for a pull, or if the agent does not respond. Without the list, the record shows only that a pull is in
+// progress.
 func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
 	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
 	if !slices.ContainsFunc(record.Pulls, inProgress) {

@@ -26,10 +26,10 @@ func (a agentQuery) noneResponded(failed []error) error {
 }
 
 // missing counts the agents that did not respond and the agents that the command could not query in time. The result
-// "text" states each of these two counts that is not zero. The result "first" is the error of the first agent that did
-// not respond, or the first error if there is no such agent. If the command could not query all agents in time, the
-// type of "first" is *lateError, so that the command suggests a longer timeout instead of the remedy for the agent's
-// error.
+// "text" states both counts, or only one count if the other count is zero. The result "first" is the error of the first
+// agent that did not respond, or the first error if there is no such agent. If the command could not query all agents
+// in time, the type of "first" is *lateError, so that the command suggests a longer timeout instead of the remedy for
+// the agent's error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {
@@ -71,7 +71,8 @@ func (a agentQuery) lateText(late int) string {
 }
 
 // longerTimeout returns the remedy for agents that the command could not query in time. The remedy suggests a timeout
-// that is long enough even if none of these agents responds.
+// that is long enough even if none of these agents responds, but at most maxLimit. If the timeout is already maxLimit,
+// the remedy is to repair the agents that do not respond.
 func (a agentQuery) longerTimeout(late int) string {
 	if a.target.limit >= maxLimit {
 		return "repair the agents that do not respond"

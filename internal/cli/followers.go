@@ -172,7 +172,7 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// The method "show" draws the board until ctx is done, the user quits, or drawing fails. If the queries of all agents
+// The method "show" draws the board until ctx is done, the user quits, or drawing fails. If the queries to all agents
 // fail before any agent has responded, the method returns an error.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)

@@ -256,8 +256,8 @@ func (n listedNode) lost() string {
 	return fmt.Sprintf("%+.3f s", n.factor.Lost.Seconds())
 }
 
-// maxLostIn is the maximum number of kinds of work in the column LOST IN. The column omits kinds with less lost time
-// than leastLost.
+// maxLostIn is the maximum number of kinds of work in the column LOST IN. The column omits each kind of work whose lost
+// time is less than leastLost.
 const (
 	maxLostIn = 2
 	leastLost = 10 * time.Millisecond
