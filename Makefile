@@ -28,7 +28,7 @@ SCENARIOS := rollout install runtime-proxy command-line revisions documentation 
 	report many-workloads what-if
 # The scenario what-if changes pods in several ways. This variable is the number of pods for each kind of change when
 # `make test` runs the scenario. Without the variable, the scenario uses 20 pods. For the changes readiness_period and
-# config_present, the scenario uses at least four pods, because these pods start at the same time.
+# config_present, the scenario uses at least four pods: four pods start at the same time and take as long as one pod.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only after a
@@ -230,8 +230,8 @@ else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. `make test`
-# selects this stack by the number of commits and the day of the year.
+# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. The number of
+# commits and the day of the year determine which stack `make test` tries.
 STACKS := certificates cgroup2 containerd-1.7 eks gke k8s-1.34 stargz
 NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.

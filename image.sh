@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `image.sh NAME:TAG VERSION REVISION ARCHIVE` builds the image as an OCI archive.
-# `image.sh prepare` only installs buildah, if buildah is missing.
+# `image.sh prepare` installs buildah if buildah is missing, and does not build an image.
 #   PLATFORMS          platforms to build; default: linux/amd64,linux/arm64.
 #   GO_IMAGE           image with Go for the build; default: an image that the script makes from the installed
 #                      Go, or the image in the Dockerfile if Go is not installed.
