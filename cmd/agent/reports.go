@@ -42,7 +42,7 @@ func (r *reports) through(t timeline.Timeline) {
 }
 
 // The method "last" records that one more sink has written, sent or dropped the start-up of a pod. The result is true
-// if this sink is the last one.
+// if all sinks have now done so.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

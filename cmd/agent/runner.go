@@ -114,7 +114,8 @@ func (r *runner) start(in *runningStage, c component) {
 }
 
 // The method "stop" stops the stages in order and returns the first failure. If a stage does not stop within its limit,
-// the method adds an error and continues with the next stage, because the program must end soon.
+// the method continues with the next stage, because the program must end soon. Then the method also returns an error
+// for this stage.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error
