@@ -17,13 +17,13 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// Names of the program in help and messages. PluginProgram is the program's name when it runs as a plugin of kubectl.
+// Names of the program in help and messages. PluginProgram is the program's name when it runs as a kubectl plugin.
 const (
 	AgentProgram  = "podlapse-agent"
 	PluginProgram = "kubectl podlapse"
 )
 
-// File names of a plugin of kubectl. kubectl searches the PATH for files with these names.
+// File names of a kubectl plugin. kubectl searches the PATH for files with these names.
 const (
 	pluginFile           = "kubectl-podlapse"
 	pluginCompletionFile = "kubectl_complete-podlapse"
@@ -60,18 +60,17 @@ type Command struct {
 	// Description and Examples are empty if the command passes its own help to Call.Parse.
 	Usage, Description string
 	Examples           []Example
-	// Similar contains words that users type instead of the command's name. If a user types a word in Similar, the
-	// error suggests the command.
+	// Similar contains words that users type instead of the command's name. If a user types one of these words,
+	// the error suggests the command.
 	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
 	// Flags creates a new table of the command's flags. The help and the shell completion call Flags. If the command
 	// has no flags, Flags is nil.
 	Flags func() flags.Table
-	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
-	// that the user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions
-	// that do not start with the typed part. If the command has no argument, or if the argument is a file, Arguments is
-	// nil.
+	// Arguments returns suggestions for the next argument, for shell completion. The call contains the flags that the
+	// user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions that do
+	// not start with the typed part. If the command has no argument, or if the argument is a file, Arguments is nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // true if the argument is a file
 }

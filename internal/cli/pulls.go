@@ -244,8 +244,8 @@ func (p listedPull) age() string {
 
 func (p listedPull) state() string { return p.texts().State }
 
-// stateAndRate returns the state with the rate of a download. With -w, the command prints a row again if the state
-// changes, but not if only the rate changes.
+// stateAndRate returns the state of a pull. If the rate of a download is known, the result also contains the rate. With
+// -w, the command prints a row again if the state changes, but not if only the rate changes.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

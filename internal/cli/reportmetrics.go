@@ -58,7 +58,7 @@ func (p *prometheus) check(t target) error {
 	return nil
 }
 
-// fromPrometheus prints the report about the data of the Prometheus server and returns the exit code.
+// fromPrometheus prints a report from the metrics in the Prometheus server and returns the exit code.
 func (c *reportConfig) fromPrometheus(ctx context.Context, call Call) int {
 	if err := c.check(); err != nil {
 		return call.FailUsage(err)

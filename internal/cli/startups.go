@@ -188,8 +188,8 @@ const (
 )
 
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. The second
-// filter selects the pods that the Deployment or the CronJob owns and that have the label for the ReplicaSet or the
+// know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. Among
+// the pods of the Deployment or the CronJob, the second filter selects the pods with the label of this ReplicaSet or
 // Job. A pod's name does not prove which ReplicaSet or Job created the pod, because Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
@@ -206,9 +206,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// The method "above" returns the Deployment or the CronJob that can own the workload. The name of a ReplicaSet or a Job
-// is the name of this owner, a dash and a suffix: the method also returns the suffix. For other workloads, the method
-// returns zero values.
+// The method "above" returns the Deployment or the CronJob that can own a ReplicaSet or a Job, and the suffix that
+// follows the owner's name and a dash in the name of the ReplicaSet or the Job. For other workloads, the method returns
+// zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

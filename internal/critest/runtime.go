@@ -225,8 +225,8 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sortedByKey lists the values of a map in the order of the keys, so that tests are repeatable. A real runtime can use
-// any order.
+// sortedByKey returns the values of a map in the order of the keys, so that tests are repeatable. A real runtime can
+// list its objects in any order.
 func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -56,7 +56,7 @@ func keyOf(event *corev1.Event) eventKey {
 }
 
 // eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
-// includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
+// also holds the Events of pods without a request, so that a later request gets the pod's earlier Events.
 //
 // At the limit, eventCache forgets pods of the namespace with the most Events or bytes, so that a namespace with many
 // Events does not affect other namespaces. In the chosen namespace, eventCache first forgets the pod that has had no
@@ -77,7 +77,7 @@ type eventCache struct {
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
-	blank         bool                // the share dropped the hashes, so Events of any pod can be missing
+	blank         bool                // the hashes were deleted, so Events of any pod can be missing
 	events, bytes int
 }
 

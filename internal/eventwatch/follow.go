@@ -14,8 +14,8 @@ import (
 
 // leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
 // interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. If 100 pods need watches, each pod therefore gets a lease within eventGrace, the time for which the core waits
-// for late Events (package timeline).
+// slice. So even if 100 pods need watches at once, each pod gets a lease before the core stops waiting for late
+// Events (eventGrace in package timeline).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -62,7 +62,7 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return false
 }
 
-// The method "refused" reports to the health status that the watch failed, and why, unless the lease has ended.
+// Unless the lease has ended, the method "refused" reports the error of a failed watch to the health status.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))

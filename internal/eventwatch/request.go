@@ -40,7 +40,7 @@ type request struct {
 	// goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for the
 	// token. The token guards the fields below.
 	delivering chan struct{}
-	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
+	seen       map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
 	heard      bool              // an Event of this node's kubelet has arrived
 	confirming []*follower       // open watches that have delivered all existing Events; at most two
 	statements *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter

@@ -18,16 +18,16 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. A sample of at least this age
-	// counts as older than all Events of the pod. A younger sample might be newer than the pod's first Event, because
-	// the kubelet's timestamps have a resolution of one second, and because the pod watch can deliver the pod late. If
-	// all usable samples are younger than settled, the pod uses the oldest of them.
+	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. If a sample is at least this
+	// old, the agent assumes that the sample is older than all Events of the pod. A younger sample might be newer than
+	// the pod's first Event, because the kubelet's timestamps have a resolution of one second, and because the pod
+	// watch can deliver the pod late. If all usable samples are younger than settled, the pod uses the oldest of them.
 	settled = 2 * time.Second
 	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
 	// that begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum time from the arrival of a pod to a later sample that still covers the pod. The kubelet
-	// needs a few tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet needs
+	// a few tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
@@ -38,8 +38,8 @@ const (
 )
 
 // A sample is a list with a field selector for the name of one Event. To respond to a list with sampleSelector, etcd
-// reads only one key, even if the namespace contains many Events. An Event with the name in sampleSelector does not
-// need to exist. The namespace sampleNamespace exists in every cluster.
+// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need
+// to exist. The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"

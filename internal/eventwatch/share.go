@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// the other pods wait until one of these watches ends or releases its slot. In any other namespace, more than
-	// maxAlone requested pods share one watch. Each watch is expensive: the API server decodes every new Event of the
-	// namespace, even Events that the watch does not select.
+	// the other pods wait until one of these watches ends or releases its slot. In any other namespace, all requested
+	// pods share one watch if their number exceeds maxAlone. Each watch is expensive: the API server decodes every new
+	// Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second

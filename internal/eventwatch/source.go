@@ -73,7 +73,7 @@ type Source struct {
 	wideSample int
 	metrics    metrics
 
-	statements atomic.Int64 // Order of the latest observation of the types EventsWatched and EventsLost
+	statements atomic.Int64 // value of the field Order in the latest EventsWatched or EventsLost
 
 	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 

@@ -129,9 +129,10 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	return start{position: from, gap: true}, nil
 }
 
-// laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
-// pod's Events. If the clock is set back after the request, the current time can be earlier than the start of the pod.
-// Because laterClock returns the later time, the agent still detects that it lacks Events of the start-up.
+// laterClock returns the later of two times by the wall clock: the current time, and the time when the package
+// reconcile requested the pod's Events. If the clock was set back after this request, the current time can be earlier
+// than the start of the pod. The time of the request is later than the start of the pod, so the agent still detects
+// that it lacks Events of the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -202,9 +203,9 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// The method "expired" handles a revision that the API server no longer holds. The pods that needed this revision lose
-// their position, so the next watch does not begin at this revision. If the error does not report an expired revision,
-// the method returns false.
+// The method "expired" handles a revision that the API server no longer holds. The watch's pods with a position
+// at or before this revision lose their position, so the next watch does not begin at this revision. The method returns
+// false if the error does not report an expired revision, or if the watch began with all existing Events.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -255,7 +256,7 @@ func (s *Source) reached(p *request, revision uint64, history bool) (now positio
 	case p.position == nil && !history:
 		return position{}, false
 	case p.position == nil && revision == 0:
-		return position{}, true // the revision is unknown, for example because the agent may not list Events
+		return position{}, true // the revision is unknown, for example without permission to list Events
 	case p.position == nil:
 		p.position = &position{}
 	}

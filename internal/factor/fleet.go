@@ -9,8 +9,9 @@ import (
 const (
 	// Window is the length of the time window for factors. A factor uses the start-ups that ended in the past hour.
 	Window = time.Hour
-	// Past is the length of the period that ends where the window begins. If the window contains too few pulls from
-	// other registries, a registry's pulls are compared with the same registry's pulls before the window.
+	// Past is the length of the period that ends where the window begins. A registry's pulls on a node are compared
+	// with the node's pulls from other registries. If the window contains too few pulls from other registries, the
+	// comparison uses the same registry's pulls on all nodes before the window.
 	Past = 24 * time.Hour
 )
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. If the other nodes
-	// did less of this work, a comparison is not possible.
+	// If all other nodes together did fewer than leastUnits units of one kind of work, the node factor excludes this
+	// kind.
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20

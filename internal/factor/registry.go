@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of sized pulls in the reference: the pulls with which the pulls of a registry
-	// are compared.
+	// leastPulls is the minimum number of reference pulls: the sized pulls that a registry's pulls are compared with.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// The time of the reference pulls, minus pullOverhead for each pull, is proportional to their bytes. leastByBytes
-	// is the minimum share (0 to 1) of the reference pulls' time that remains after this subtraction.
+	// The time for the reference pulls' bytes is their total time minus pullOverhead for each pull, but at least the
+	// share leastByBytes (0 to 1) of their total time.
 	leastByBytes = 0.1
 )
 
@@ -51,8 +50,9 @@ type Registry struct {
 	Why    string
 }
 
-// NeedsPast reports whether a comparison requires pulls from before the window, because a node has too few pulls from
-// other registries. If NeedsPast returns true, the caller must call AddPast for each node.
+// NeedsPast reports whether the comparison of a registry requires pulls from before the window, because the window
+// contains too few pulls from other registries on the same node. If NeedsPast returns true, the caller must call
+// AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()
@@ -119,8 +119,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The registry's past pulls come from nodes with other disks, so the comparison excludes the time of unpacking.
-		// If the unpacking overlapped with the download, the comparison excludes too much time.
+		// The registry's past pulls come from all nodes. If only this node's disk is slow, the registry must not look
+		// slow, so subtract the unpacking time, even if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -25,7 +25,7 @@ type Feature struct {
 	WholePods func() bool
 	// CheckAPI tests the permissions that the feature requires. Only the command `check` calls CheckAPI.
 	CheckAPI func(ctx context.Context, api APIServer) []Finding
-	// Check tests all other requirements of the feature. Only the command `check` calls Check.
+	// Check tests all requirements of the feature except permissions. Only the command `check` calls Check.
 	Check func() []Finding
 	// Start prepares the feature and returns its hooks. If the flags turn the feature off, Start has no effect and
 	// returns no hooks.
