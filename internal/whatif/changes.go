@@ -54,8 +54,8 @@ func (s *startUp) save(c *change, names []timeline.Phase, concerns func(containe
 func all(string) bool { return true }
 
 // imageChanges returns three changes. The first change concerns the images that the node did not have. The second
-// change concerns the images on the node that the kubelet checked with the registry. The third change concerns the
-// sandbox image.
+// change concerns the images that were on the node, but that the kubelet checked with the registry. The third change
+// concerns the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf := map[string]string{}
@@ -209,8 +209,9 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// After the loop, the variable "hidden" is the time between the starts of the first and the latest run that
-		// belongs to no phase of this container. The phases of other containers can hide failed runs in this time.
+		// The variable "hidden" begins as the longest time from the start of the first run to the start of the latest
+		// run. The loop subtracts the phases of this container. The rest can contain failed runs that happened during
+		// the phases of other containers.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {

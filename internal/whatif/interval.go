@@ -8,8 +8,8 @@ const (
 	maxProbe      = 24 * time.Hour      // limit of each time setting of a probe
 	maxPhases     = 2048
 	maxContainers = 512
-	// A pod with more than maxPredicted containers has no predictions, because the cost grows with the square of the
-	// number of containers.
+	// A pod with more than maxPredicted containers has no predictions, because the cost grows at least with the square
+	// of the number of containers.
 	maxPredicted = 64
 )
 
@@ -18,7 +18,7 @@ type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }
 
-// within returns the interval of a length with an error bound. The low end is never negative.
+// within returns the interval from length-bound to length+bound. The low end is never negative.
 func within(length, bound time.Duration) interval {
 	return interval{max(length-bound, 0), length + bound}
 }

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// gainLeast is the minimum guaranteed gain of a prediction. If the gain depends on chance, Predict requires only
-	// that the middle of the gain's interval is at least gainLeast.
+	// gainLeast is the minimum gain: Predict omits a change if the low end of the gain's interval is less than
+	// gainLeast. If the gain depends on chance, Predict omits the change only if the middle of the interval is less
+	// than gainLeast.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
 	// tenth. In the next start-up, the steps that do not change can take up to 10 % more or less time.
@@ -50,8 +51,8 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// saves reports whether a change can shorten anything. Predict skips all other changes. Most changes concern one
-// container and save nothing, and the cost of all changes would grow with the square of the number of containers.
+// saves reports whether a change can shorten anything. Predict skips all other changes. Many changes concern a single
+// container and save nothing. Without this check, Predict would compute a gain for each of these changes.
 func (c change) saves() bool {
 	positive := func(i interval) bool { return i.high > 0 }
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)

@@ -51,8 +51,8 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	if at < 0 {
 		return c, false
 	}
-	// The kubelet does not probe before the initial delay. The delay begins at the container's start time, which the
-	// kubelet truncates to whole seconds.
+	// The kubelet does not probe until the initial delay has passed. The delay begins at the container's start time,
+	// which the kubelet truncates to whole seconds.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.minus(container.final).high-delay, 0)))
 	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
@@ -73,10 +73,10 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // largest possible gain.
 //
 // The container became able to pass the probe at an unknown time between the last failure and the first success. If the
-// container became able to pass just before the first success, a shorter period would save nothing. In the next
-// start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires several
-// successes, at most one period passes from each success to the next. The next success can come after less than a
-// period, because the kubelet also probes when another part of the pod changes.
+// container could not pass the probe until just before the first success, a shorter period would save nothing. In the
+// next start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires
+// several successes, at most one period passes from each success to the next. The next success can come after less than
+// a period, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -87,8 +87,8 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 // waitMoved returns how much earlier a container can be ready if only the times of its probes change in the next
 // start-up. The container became able to pass a probe at most one period before it passed the probe. If several
 // successes are required, the time between two successes is unknown: the kubelet also probes when another part of the
-// pod changes. In the next start-up, the kubelet's first probe can also be later. The result is false if the container
-// might have a probe with an unknown period.
+// pod changes. The kubelet's first probe can also come later in the next start-up than in the recorded start-up. The
+// result is false if the container might have a probe with an unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.minus(c.final)
 	if c.kind == timeline.KindMain {

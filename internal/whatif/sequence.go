@@ -31,11 +31,11 @@ type change struct {
 	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
 	saved []interval
 	doubt []bool // for each phase, true if its time can also belong to other phases
-	// The field "wait" contains, for each container, how much earlier the container is ready after the start of its
-	// process.
+	// The field "wait" contains, for each container, the time that the change saves between the start of the
+	// container's process and its readiness.
 	wait map[string]interval
-	// The field "restarts" contains, for each container, how much earlier the latest run starts after the first run, in
-	// addition to the time in the field "saved".
+	// The field "restarts" contains, for each container, the time that the change saves between the starts of the first
+	// and the latest run. This time does not include the time in the field "saved".
 	restarts map[string]interval
 	// unsure is the time that the change might or might not save. The evidence does not show which phase this time
 	// belongs to.
@@ -47,8 +47,8 @@ type change struct {
 // ready. If a change affects one container, the other containers limit the gain. The result is false if the evidence
 // does not bound the gain.
 //
-// The gain is the difference between the recorded start-up and the next start-up. The kubelet lists containers and
-// probes containers periodically, so the wait for the next list or probe differs by chance.
+// The gain is the duration of the recorded start-up minus the duration of the next start-up. The kubelet lists and
+// probes containers periodically, so the wait for the next list or probe varies by chance.
 func (s *startUp) gain(c change) (gain interval, ok bool) {
 	work, end, ok := s.work(c)
 	if !ok || s.record.State == timeline.StateSucceeded {
@@ -103,10 +103,14 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 	return earlier, true
 }
 
-// endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases: the
-// pod waited for a readiness gate, a group phase after the first effect of the change can contain a wait for another
-// party, or another container restarted. If a container restarts while the kubelet works on other containers, the
-// record can hide the failed runs of this container.
+// endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases:
+//   - The pod waited for a readiness gate.
+//   - After the first effect of the change, a group phase that the change might not shorten can contain a wait for
+//     another party.
+//   - Another container restarted.
+//
+// If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
+// container.
 func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -160,9 +164,9 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	return sum, end, true
 }
 
-// earlier returns how much earlier the kubelet would start a container after a change. If target is nil, the result is
-// the gain of all phases. The second result is false if the pod would still wait for another party after the change:
-// the other party might not end this wait earlier.
+// earlier returns how much earlier the kubelet would start a container after a change. If target is nil, earlier adds
+// up the saved time of all phases. The result is false if the pod would still wait for another party after the change,
+// because this wait might not end earlier. The result is also false if the function "moved" returns false.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -199,8 +203,8 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 }
 
 // startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
-// startOf returns the end of this phase without an error bound. All phases use the same estimate for the start of a
-// run, so this estimate separates the phases before the start from the phases after the start.
+// both ends of the interval are the end of this phase. startOf adds no error bound, because every other phase lies
+// either before or after this instant.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -216,7 +220,7 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier, by chance, the kubelet can reach a container. The kubelet lists containers
+// moved returns how much earlier the kubelet can reach a container by chance alone. The kubelet lists containers
 // periodically, so the delay until the kubelet detects the end or the start of an earlier container varies. A negative
 // value means that the kubelet reaches the container later. For a sidecar with a startup probe, moved also adds a
 // variation of one probe period. The result is false if the period of a sidecar's startup probe is unknown. If target
@@ -241,8 +245,8 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	return sum, true
 }
 
-// The method "listed" returns how much earlier the kubelet can detect, by chance, the ends of a container's runs or the
-// start of a sidecar.
+// The method "listed" returns how much earlier the kubelet can detect the ends of a container's runs, or the start of a
+// sidecar, by chance alone.
 func (s *startUp) listed(c change, of *container) (sum interval) {
 	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
 	if of.kind != timeline.KindMain {

@@ -55,8 +55,8 @@ type tested struct {
 }
 
 // The function "test" compares two groups of durations. A difference is more than noise only if both the rank test and
-// the means show it. Both must also show it for the least favorable durations within the error bounds: the largest
-// durations of the faster group, and the smallest durations of the slower group.
+// the means show it. The rank test and the means must also show the difference for the least favorable durations within
+// the error bounds: the largest durations of the faster group, and the smallest durations of the slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
@@ -100,9 +100,9 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 }
 
 // partsOf returns the phases that contribute to the difference according to a rank test. partsOf considers only
-// candidates: the phases that make up at least minPart of the difference, without unattributed time. If the rank test
-// confirms no candidate, the result "unproven" contains the candidates whose means differ most. partsOf corrects each
-// candidate's rank test for the number of candidates (Holm's method).
+// candidates: a candidate is a phase that makes up at least minPart of the difference, and that is not unattributed
+// time. If the rank test confirms no candidate, the result "unproven" contains the candidates whose means differ most.
+// partsOf corrects each candidate's rank test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)
 	slices.SortFunc(parts, func(a, b api.WorkloadPart) int {

@@ -112,8 +112,8 @@ func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	return ranks, ties
 }
 
-// exact considers every choice of "size" ranks. The result is the share of choices whose sum differs from the expected
-// sum by at least "distance".
+// exact adds up the ranks in every possible group of "size" ranks. The result is the share of groups whose sum differs
+// from the expected sum by at least "distance".
 func exact(ranks []int, size, expected, distance int) float64 {
 	sorted := slices.Sorted(slices.Values(ranks))
 	most := 0

@@ -10,7 +10,7 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// From each of two groups, sameRevisions returns the start-ups whose revision occurs in both groups. Otherwise, a slow
+// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group. Otherwise, a slow
 // revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
 // sameRevisions drops the oldest start-ups of each revision from the group that has more start-ups of this revision.
 // Otherwise, a node with more start-ups of a slow revision would look slow. Both groups must be sorted, with the latest
