@@ -81,8 +81,8 @@ func (r *bufferedResponse) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// extend adds a chunk that doubles the buffer, within limits. If memory is short or the response is too large,
-// extend discards the response.
+// extend adds a chunk that doubles the buffer, within limits. If there is not enough memory or the response is too
+// large, extend discards the response.
 func (r *bufferedResponse) extend() {
 	length := min(max(r.size, firstChunk), largeChunk, maxResponse-r.size)
 	switch {

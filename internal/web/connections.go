@@ -111,8 +111,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
 // connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
 // outside the node can take from other clients. If c's client has its guaranteed number of connections or exceeds
-// takeRate, a connection can yield only if the client of this connection has at least two more connections than c's
-// client.
+// takeRate, it can take connections only from clients that have at least two more connections.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

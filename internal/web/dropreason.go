@@ -12,7 +12,7 @@ const (
 	droppedConnection dropped = "connection_share"   // the client already has its share of connections
 	droppedFull       dropped = "connection_full"    // all slots are taken, and no connection can yield
 	droppedYielded    dropped = "connection_yielded" // the connection yielded to a client with fewer connections
-	droppedResponse   dropped = "response_not_read"  // memory is short, because clients do not read their responses
+	droppedResponse   dropped = "response_not_read"  // not enough memory, because clients do not read their responses
 	droppedLarge      dropped = "response_too_large" // the response exceeds maxResponse
 	droppedHost       dropped = "host"               // the request names an unknown host
 	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request

@@ -30,7 +30,8 @@ func responseJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// hasTag returns the value of If-None-Match that matches the tag, with or without packedSuffix.
+// hasTag returns the value in If-None-Match that equals the tag, with or without packedSuffix. For the value *, hasTag
+// returns the tag.
 func hasTag(values []string, tag string) (string, bool) {
 	for _, value := range values {
 		for had := range strings.SplitSeq(value, ",") {

@@ -100,7 +100,7 @@ func writeBusy(w http.ResponseWriter) {
 }
 
 // The type "slots" limits concurrent requests. Each request takes a slot. The slot in the channel "kept" is reserved
-// for clients that read earlier responses.
+// for clients that have read earlier responses.
 type slots struct{ all, kept chan struct{} }
 
 func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }

@@ -43,7 +43,7 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 	})
 }
 
-// notLocal is the error word that tells clients to connect over loopback.
+// notLocal is the kind of error that tells clients to connect over loopback.
 const notLocal = "not_local"
 
 // isLocal reports whether a request came from the agent's own network namespace, and not through a proxy.

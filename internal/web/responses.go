@@ -17,7 +17,7 @@ const (
 	maxResponse = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
 	// itself uses half of this memory. maxHeld is less than half of the 45 MiB that remain for requests, because the
-	// creation of responses also needs memory.
+	// agent also needs memory to create responses.
 	maxHeld = 20 << 20
 )
 
@@ -32,8 +32,8 @@ const (
 	// The agent writes a response in parts of writtenAtOnce bytes, and records the progress of the response after each
 	// part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. While the agent remembers
-	// the cut, it refuses the client's requests immediately if no slot is free.
+	// After the agent has cut off a response to a client, the client's requests do not wait for a slot for the time
+	// refusedAfterCut. If no slot is free, the agent refuses such a request immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.
@@ -78,9 +78,9 @@ func (a *responses) maxWait(client netip.Prefix, patience time.Duration) time.Du
 	return patience
 }
 
-// grow reserves memory for more bytes of a response. If the memory is short, grow cuts off the response that has
-// stalled the longest, or waits until clients have read other responses. grow returns false if the memory is still
-// short after roomPatience.
+// grow reserves memory for more bytes of a response. If there is not enough memory, grow cuts off the response that has
+// stalled the longest, or waits until clients have read other responses. grow returns false if there is still not
+// enough memory after roomPatience.
 func (a *responses) grow(r *bufferedResponse, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
@@ -111,7 +111,7 @@ func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 }
 
 // The method "stalled" returns the response that has stalled the longest, or nil if no response has stalled. The time
-// limit is longer for clients that read earlier responses.
+// limit is longer for clients that have read earlier responses.
 func (a *responses) stalled() *bufferedResponse {
 	var stalled *bufferedResponse
 	longest, now := time.Duration(0), time.Now().UnixNano()

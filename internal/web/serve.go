@@ -19,8 +19,8 @@ import (
 // Asked contains what a web configuration file requires from every client: passwords, client certificates, or both.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns what the
-// file requires from clients.
+// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns which
+// credentials the file requires from every client.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)

@@ -20,8 +20,9 @@ const (
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second
-	// viewersPerClient is half of the maximum number of viewers, so that other clients can connect.
-	// viewersPerClient is also half of maxPerClient, so that a client with many streams can still request lists.
+	// viewersPerClient is the maximum number of viewers of one client. The value is half of the maximum number of
+	// viewers of all clients, so that other clients can also connect. The value is also half of maxPerClient, so that a
+	// client with many streams can still request lists.
 	viewersPerClient = 16
 )
 
@@ -131,9 +132,9 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
-// frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
-// pods never change. If the namespace and the name match, but another property (for example, a label) does not match,
+// choose returns the frame that a viewer with the filter f gets for an event. If the namespace or the name of the pod
+// does not match, choose returns nil. The viewer has never received this pod, because the namespace and the name of a
+// pod never change. If the namespace and the name match, but another property (for example, a label) does not match,
 // the frame tells the viewer to remove the pod, because the pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {

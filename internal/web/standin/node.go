@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// nodeStartUp returns a function that returns the record of a node. The first workload pod of this node is ready from
-// the time began+until. The node waited for the pod of a DaemonSet, and then for the removal of a taint.
+// nodeStartUp returns a function that returns the record of a node. The first workload pod of this node becomes ready
+// at the time began+until. The node waited for the pod of a DaemonSet, and then for the removal of a taint.
 func nodeStartUp(began time.Time, until time.Duration) func() (api.NodeStartUpRecord, bool) {
 	return func() (api.NodeStartUpRecord, bool) {
 		t := startedNode()
@@ -46,7 +46,7 @@ func startedNode() nodestart.Timeline {
 	return t
 }
 
-// hostileNode returns the record of a node with each attack in every field of untrusted text.
+// hostileNode returns the record of a node. Each attack occurs in every field of untrusted text.
 func hostileNode() (api.NodeStartUpRecord, bool) {
 	record := nodestart.Record(startedNode())
 	for i, attack := range attacks() {

@@ -39,7 +39,7 @@ func pullsSince(began time.Time) func() livepull.Snapshot {
 	}
 }
 
-// hostilePulls returns pulls in progress with each attack in every field.
+// hostilePulls returns the pulls of hostileStartUps as pulls in progress.
 func hostilePulls() func() livepull.Snapshot {
 	starting := hostileStartUps()
 	for i := range starting {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// container is a container or an image volume from the timeline's list of pulls.
+// container is a container or an image volume that occurs in the timeline's list of pulls.
 type container struct{ Name, Kind, Image string }
 
 // containers returns the containers in the kubelet's order, including image volumes, but without ephemeral containers.

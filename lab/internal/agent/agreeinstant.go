@@ -74,8 +74,8 @@ func (c *comparison) running(container string) span {
 // startInterval returns the interval in which a container started. A container with a startup probe counts as started
 // when the probe passes. A container without a startup probe counts as started when its hook returns. A container
 // without a probe and without a hook counts as started when it is running. The timeline does not show whether a
-// container has a probe or a hook. The timeline shows only the milestones with evidence, and the names of the
-// milestones whose evidence is missing.
+// container has a probe or a hook. The timeline contains only the milestones that have evidence, and the names of the
+// milestones that lack evidence.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -114,7 +114,7 @@ func (c *comparison) initialized() span {
 }
 
 // passed returns the interval in which an init container or a sidecar completed its step, so that the kubelet could
-// start the next container. For an init container, both ends of the interval are the end time in the container's
+// start the next container. For an init container, both ends of the interval are the time ReadyAt in the container's
 // record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {

@@ -14,7 +14,8 @@ type Transition struct {
 	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics is the content of a record. Exactly one of the fields Pod, ContainerReached and ImagePull is set.
+// TransitionMetrics is the content of the field kube_transition_metrics of a record. Exactly one of the fields Pod,
+// ContainerReached and ImagePull is set.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"`

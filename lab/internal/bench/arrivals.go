@@ -13,7 +13,7 @@ import (
 // change, typically by a few milliseconds.
 type Arrival struct {
 	UID               string
-	CreatedAt         time.Time // time of the first event; the watch must be older than the pod
+	CreatedAt         time.Time // time of the first event; the watch must start before the pod is created
 	AcknowledgedAt    time.Time // time of the kubelet's first status with a start time
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time

@@ -1,5 +1,5 @@
-// Package bench provides the resources that scenarios and the sample need on the running node: a namespace, images,
-// faults, and access to the agent. The faults end when the bench is cleared.
+// Package bench provides the resources that scenarios and the sample workload need on the running node: a namespace,
+// images, faults, and access to the agent. The faults end when the bench is cleared.
 package bench
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Bench contains the resources of one scenario, or of the sample, on the node.
+// Bench contains the resources of one scenario, or of the sample workload, on the node.
 type Bench struct {
 	Node      node.Node
 	Kube      *kube.Client
