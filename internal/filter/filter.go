@@ -71,7 +71,8 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match returns true if a start-up matches. Match checks only the detail, so the caller must call MayMatch first.
+// Match reports whether the detail of a start-up matches the filter. MayMatch checks the key of the start-up, so the
+// caller must call MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks fields that only Detail contains.

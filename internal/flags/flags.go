@@ -46,7 +46,7 @@ var ErrHelp = errors.New("help requested")
 
 type givenValue struct {
 	value string
-	from  string // name of the flag for errors; also names the environment variable if the value comes from it
+	from  string // name of the flag for errors, and the environment variable if it set the value
 }
 
 // Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the
@@ -108,8 +108,8 @@ func withDashes(name string) string {
 
 // parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
 // last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. If the word after a switch is a valid value, the word is the switch's value. If the word is not a valid
-// value and the command accepts arguments, the word is an argument.
+// problems. A valid value after a switch is the value of the switch. If the command accepts arguments, any other
+// word after a switch is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

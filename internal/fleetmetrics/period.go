@@ -36,17 +36,18 @@ func (p period) sum(series string, window time.Duration) string {
 }
 
 // The method "over" returns an expression that applies a function to a series. The function receives one value for each
-// window in the period: the value at the end of the window. PromQL evaluates this subquery only at Unix times that are
-// multiples of the window. So the expression shifts the series by an offset, and the last window then ends at the end
-// of the period. The range is a second shorter than the period, because Prometheus 2 includes the start of a range,
-// unlike Prometheus 3.
+// window in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series
+// only at Unix times that are multiples of the window. The end of the period can be another time, so the method
+// "shifted" shifts the series by an offset. The range is a second shorter than the period, because Prometheus 2
+// includes the start of a range, unlike Prometheus 3.
 func (p period) over(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }
 
-// shifted returns an expression that shifts a series: at a multiple of the window, the expression has the value that
-// the series has at the end of one of the period's windows.
+// If the period ends s seconds after a multiple of the window, shifted returns an expression that shifts the series by
+// s seconds: at the time t, the expression has the value of the series at t + s. If the period ends at a multiple of
+// the window, shifted returns the series.
 func (p period) shifted(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
@@ -61,11 +62,11 @@ func (p period) hoursWith(metric string) string {
 
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after
 // the agent has started. If a series begins within the period, its first value is part of the increase in two cases:
-// Prometheus scraped the agent at the start of the period, or the agent started within the period. The header of
-// rules.yaml lists the four cases. If the agent restarted in the period, the latest value of the counter lacks the
-// increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a series. If
-// the first value is part of the increase, the expression uses the larger number: the latest value, or the result of
-// PromQL's increase.
+// Prometheus scraped the agent at the start of the period, or the agent started within the period. For all cases of a
+// counter, see the header of rules.yaml. If the agent restarted in the period, the latest value of the counter lacks
+// the increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a
+// series. If the first value is part of the increase, the expression uses the larger number: the latest value, or the
+// result of PromQL's increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

@@ -26,7 +26,7 @@ const (
 	byWorkload = "cluster, namespace, workload_kind, workload"
 
 	// A comparison of start-ups requires at least leastOthers start-ups of the other nodes or workloads. A comparison
-	// of work requires at least leastOthers units of the other nodes' work.
+	// of work requires that the other nodes have done at least leastOthers units of the same kind of work.
 	leastOthers = 5
 )
 
@@ -65,8 +65,8 @@ func (p period) sums() []query {
 }
 
 // lostSeconds returns an expression for the lost seconds of each node or workload, by cause. The lost seconds are the
-// observed seconds, minus the expected seconds: the mean time of the other start-ups in the cluster, times the number
-// of start-ups.
+// observed seconds minus the expected seconds, but at least 0. The expected seconds are the number of start-ups, times
+// the mean time of the other start-ups in the cluster.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
 	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+
@@ -94,8 +94,8 @@ func (p period) causes() []query {
 }
 
 // Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
-// whole period. The comparison requires only leastOthers units of the other nodes' work in the whole period. The rules
-// require this number in each hour.
+// whole period. In the whole period, the other nodes must have done at least leastOthers units of the same kind of
+// work. The rules require a minimum of leastOthers units in each hour.
 func (p period) nodes() []query {
 	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
@@ -124,8 +124,8 @@ func (p period) nodes() []query {
 	}
 }
 
-// The rules compare the registries in each hour. The method "registries" returns the queries that add up these
-// comparisons.
+// The rules compare the registries in each hour. The method "registries" returns the queries that add up the rules'
+// results for the hours of the period, and a query for the number of failed pulls.
 func (p period) registries() []query {
 	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sum(series, hour)) }
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {

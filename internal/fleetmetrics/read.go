@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/report"
 )
 
-// maxQueries is the maximum number of queries that run at the same time. Each query uses memory of the server.
+// maxQueries is the maximum number of queries that run at the same time. Each query uses memory on the server.
 const maxQueries = 4
 
 // Read returns the sums of the fleet for the period that ends at the time "until" and has the given length. Read rounds

@@ -53,7 +53,8 @@ type Writer struct {
 }
 
 // item is an entry of the queue. If the field "node" is not nil, the item is the start-up of the node. If the field
-// "terminated" is true, the item is the termination of a pod. Otherwise, the item is the start-up of a pod.
+// "terminated" is true, the item is the termination of a pod. If neither field is set, the item is the start-up of a
+// pod.
 type item struct {
 	timeline.Timeline
 	terminated bool

@@ -54,7 +54,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 // Whose returns the owner of a token. If the API server does not know the token, the second result is false.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	// The response contains the token, so Whose does not return the whole response.
+	// The response contains the token, so return only the user.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
 		return user, false, fmt.Errorf("review token: %w", err)
 	}

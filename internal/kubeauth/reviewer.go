@@ -39,7 +39,7 @@ type Reviewer struct {
 
 	// authorized holds the digests of tokens with an allowed request in the past hour (authorizedFor). Authorized
 	// tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens
-	// have no permissions, cannot use up the reviews of scrapers.
+	// have no permissions, cannot use up the rate limit of authorized scrapers.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the
@@ -131,8 +131,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached response. Without a cached response, the function "ask" queries the API server and caches the
-// response. ask does not cache errors.
+// ask returns the cached response to a review. If the cache does not contain the response, the function "ask" queries
+// the API server and caches the response. ask does not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, cached responseCache[A], key digest,
 	review func() (A, bool, error),

@@ -13,8 +13,8 @@ import (
 type Frames struct {
 	// Max is the maximum size of an event in bytes. If Max is zero, Frames has no effect.
 	Max int
-	// Instead is the replacement for an event that is larger than Max. If Instead is nil, a larger event ends the watch
-	// with an error.
+	// Instead is the replacement for an event that is larger than Max. If Instead is nil, an event that is larger than
+	// Max ends the watch with an error.
 	Instead []byte
 	// Edit converts each event before the client decodes the event. Edit is optional, and can change the bytes in
 	// place. Each watch calls Edit from its own goroutine.
@@ -85,7 +85,8 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame. If the frame is larger than the limit, next returns the replacement.
+// next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead, or an error if
+// Frames.Instead is nil.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

@@ -31,7 +31,7 @@ type pullLook struct {
 	at   time.Time // time of the last query
 	some bool      // true if the last query found pulls
 	// The field "states" contains the pods whose image was being downloaded or unpacked at the last query. The keys are
-	// the UIDs of the pods, and the values are their open phases at that time.
+	// the UIDs of the pods, and the values are the pods' open phases at the last query.
 	states map[string]timeline.Phase
 }
 

@@ -9,13 +9,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// downloadAge is the maximum age of a download in a Snapshot. A response of the runtime takes up to 2 s, and callers
-// share the response for 1 s.
+// downloadAge is the maximum age of a download in a Snapshot. The runtime takes up to 2 s to respond, and the agent
+// reuses a response for 1 s.
 const downloadAge = 3 * time.Second
 
-// Bound splits the open phase of each starting pod whose image is being downloaded. Without data about the download,
-// the open phase is unattributed until the pull ends, because the evidence cannot separate the queue, the download and
-// the unpacking. Bound does not change the argument's timelines.
+// Bound divides the open phase of each starting pod whose image the runtime is downloading or unpacking. The parts are
+// the time before the download, the download, and the unpacking. Without data about the download, the open phase is
+// unattributed until the pull ends, because the evidence cannot separate the queue, the download and the unpacking.
+// Bound does not change the argument's timelines.
 //
 // A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
@@ -96,8 +97,9 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the earliest known instant at which the pull certainly ran. ranSince ignores instants before the
-// argument "start". If no such instant is known, ranSince returns the zero time.
+// ranSince returns the time since which the pull has certainly been running: the start of the download, or the arrival
+// of the manifest if that was earlier. ranSince ignores times before the argument "start". If no time remains, ranSince
+// returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

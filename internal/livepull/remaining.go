@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining is the longest remaining time that podlapse reports. If the recent rate results in a longer time, this
-// rate does not predict the end of the download.
+// maxRemaining is the longest remaining time that podlapse reports. If a download needs more than maxRemaining at its
+// recent rate, this rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 
 // The function "remaining" returns the time until all content of a download has arrived, if the recent rate stays the

@@ -51,16 +51,16 @@ type requestedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. Without againSlack, a retry at the right time could look too early.
+// failure, by at most againSlack. Without againSlack, the download of a retry could begin before againAt.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be later than
 // the real request, by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns a time before which none of the current pulls started. If no pull is in progress, Since returns the
-// zero time. The field Downloads must include every pull that the runtime started after the returned time, even a pull
-// that currently receives no content.
+// Since returns a time: every pull in progress started at or after this time. If no pull is in progress, Since returns
+// the zero time. The field Downloads must include every pull that the runtime started after the returned time, even a
+// pull that currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -87,15 +87,16 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 // Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
-//   - If no image reference contains the digest, the pull must request an image of the download's repository.
+//   - If no image reference contains the digest, a pull of an image from the download's repository gets the download.
 //     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls of containers that
 //     restart or whose start-up is complete come last.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - If the repository of a download is unknown and only one requested pull has no download yet, this pull gets the
-//     download. If such a download can belong to several pulls or to another starting pod, Records omits the download.
+//   - If the repository of a download is unknown, each pull in progress that has no download matches the download. If
+//     no pull matches, but the download can belong to a pod that is starting or has just started, Records omits the
+//     download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assigned() {
@@ -131,8 +132,8 @@ func (s Snapshot) assigned() []requestedPull {
 			fitting[0].take(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download gets no record. Either the runtime is not downloading any blob of it at this time, or its
-			// repository is not known yet.
+			// This download gets no record. Either the runtime is not downloading any of the download's blobs at this
+			// time, or the download's repository is not known yet.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -249,7 +250,7 @@ func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age)
 
 // The method "requested" lists the images for which starting pods and ephemeral containers wait. If it is unknown
 // whether the kubelet has requested an image, the image's pull has no outcome and no state. A pull that has neither an
-// outcome nor a state is in progress only if it has a download.
+// outcome nor a state is in progress only if Records finds a download for it.
 func (s Snapshot) requested() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {

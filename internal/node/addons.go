@@ -19,7 +19,7 @@ const (
 	// maxRestartSeries is the maximum number of restart series. A limit is necessary because programs choose their
 	// exit codes.
 	maxRestartSeries = 256
-	// stableAfter is how long a pod does not count as available after a restart.
+	// stableAfter is the time from a container restart until the pod can count as available again.
 	stableAfter = time.Minute
 )
 

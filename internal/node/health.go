@@ -56,7 +56,7 @@ type Aspect struct {
 }
 
 // poolLabels lists the labels in which cloud providers and provisioners write a node's pool. If a node has several
-// labels of the list, the first label in the list determines the pool.
+// of these labels, the first label in the list determines the pool.
 var poolLabels = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // provisioner-name was used before Karpenter 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",

@@ -28,8 +28,8 @@ const (
 	startUpSettles = 5 * time.Second
 	// eventsArrive gives the kubelet time to send its Events about the ready node before the agent requests them.
 	eventsArrive = 3 * time.Second
-	// A new agent reports a completed start-up only if less than reportedFor has passed since its end. Without
-	// reportedFor, each restart of the agent would report the same start-up again.
+	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
+	// Without this limit, the agent would report the same start-up again after each restart.
 	reportedFor = time.Hour
 	// askLimit is the timeout of one request.
 	askLimit = 5 * time.Second

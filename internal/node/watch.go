@@ -105,7 +105,7 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 
 // watchFrom processes the changes that are newer than version, until the API server ends the watch. watchFrom
 // returns the latest version, and whether any events arrived. A watch that ends normally has delivered at least a
-// bookmark. Without any event, watchFrom returns an error, so that the caller waits before it retries.
+// bookmark. If the watch ends without an event, watchFrom returns an error, so that the caller waits before it retries.
 func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
 	stream, err := w.resource.Watch(ctx, w.options(version))
 	if err != nil {

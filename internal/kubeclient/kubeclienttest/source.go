@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing is a method that fails the test if an observation has arrived.
+// Nothing is an assertion: it fails the test if an observation has arrived.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -134,8 +134,9 @@ func (s *Source) Until(up bool, text string) {
 	}
 }
 
-// Eventually polls a condition until the condition is true. After Patience, the test fails. The argument "what"
-// describes the condition in the error. Eventually is for conditions that no channel reports.
+// Eventually polls a condition until the condition is true. If the condition stays false for the duration Patience, the
+// test fails. The argument "what" describes the condition in the error. Eventually is for conditions that no channel
+// reports.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
