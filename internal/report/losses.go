@@ -62,7 +62,8 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Start-ups without success can lack their later phases, so the observed time alone can be too short.
+				// Add at least the expected time of the start-ups without success, because these start-ups can lack
+				// later phases.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}
@@ -78,10 +79,10 @@ func (f *Fleet) losses() losses {
 }
 
 // expected returns a function that computes, for one cause, the expected seconds of a workload's start-ups on a node.
-// The expected time comes from the successful start-ups of other workloads on other nodes, because a slow workload or
-// node would increase its own expected time. If there are fewer than leastOthers of these start-ups, expected uses the
-// successful start-ups of other workloads on all nodes. If the other workloads also have too few, expected uses the
-// successful start-ups of all workloads on other nodes. If these are too few as well, expected returns nil.
+// The expected time comes from the successful start-ups of the first group that has at least leastOthers of them. The
+// groups are: other workloads on other nodes, other workloads on all nodes, and all workloads on other nodes. If no
+// group has enough successful start-ups, expected returns nil. The first group excludes both the workload and the node,
+// because a slow workload or node would increase its own expected time.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

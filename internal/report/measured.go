@@ -18,12 +18,12 @@ type Measured struct {
 	// workloads. If no agent exports metrics about workloads, WorkloadHours is 0.
 	WorkloadHours int
 	NodeCount     int // number of nodes with an agent
-	// StartUps is the number of start-ups that ended with any result. Failures is the number of these start-ups that
-	// did not succeed.
+	// StartUps is the number of start-ups that ended with any result. Failures is the number of start-ups that ended
+	// without success.
 	StartUps, Failures float64
 	InProgress         float64
-	// OtherStartUps is the number of successful start-ups that the agents counted without their workloads, because of
-	// the limit of --metrics-workloads.
+	// OtherStartUps is the number of successful start-ups that the agents did not assign to a workload, because the
+	// agents reached the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
 	// Causes contains the time of the start-ups by cause. For the lost time of a cause, Prometheus compares each node
@@ -47,8 +47,8 @@ type MeasuredRow struct {
 	Failures float64 // failed start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most names the largest part of the lost time. For a node, Most is a kind of work. For a workload, Most is a
-	// cause. For a cause, Most is a node.
+	// Most names the largest part of the lost time. In the row of a node, Most is a kind of work. In the row of a
+	// workload, Most is a cause. In the row of a cause, Most is a node.
 	Most     string
 	MostLost float64
 }

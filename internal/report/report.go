@@ -21,7 +21,7 @@ const (
 
 // Report is the result for the whole fleet.
 type Report struct {
-	Since      api.Instant `json:"since"` // beginning of the sums; can be earlier than the requested time
+	Since      api.Instant `json:"since"` // time at which the report begins; can be earlier than the requested time
 	Until      api.Instant `json:"until"`
 	Summary    string      `json:"summary"` // one sentence for people; its wording can change
 	NodeCount  int         `json:"node_count"`
@@ -40,8 +40,8 @@ type Report struct {
 }
 
 // RequestFailed adds notes about the agents that are missing from the report. The argument "count" is the number of
-// agents that did not send a valid response. The argument "nodes" contains the names of the nodes of these agents, as
-// far as the names are known. The argument "late" is the number of agents that the caller could not query in time.
+// agents that did not send a valid response. The argument "nodes" contains the known names of the nodes of these
+// agents. The argument "late" is the number of agents that the caller could not query in time.
 func (r *Report) RequestFailed(nodes []string, count, late int) {
 	if count > 0 {
 		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid response"
@@ -96,8 +96,9 @@ type Row struct {
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
-	// Most names the largest part of the row's lost time. For a node, Most is a kind of work. For a workload, Most is a
-	// cause. For a cause, Most is a workload on one node or, in a report from Prometheus, only a node.
+	// Most names the largest part of the row's lost time. In the row of a node, Most is a kind of work. In the row of a
+	// workload, Most is a cause. In the row of a cause, Most is a workload on one node. In a report from Prometheus,
+	// the row of a cause names only the node.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

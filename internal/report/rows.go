@@ -25,8 +25,7 @@ func (f *Fleet) nodeSection(most int) Section {
 		row := Row{Name: n.Node, Factor: n.Factor, Lost: api.Seconds(lost), StartUps: n.StartUps}
 		if len(n.LostIn) > 0 {
 			row.Most = n.LostIn[0].Work
-			// row.Lost can be less than the lost time in one kind of work, because the node can be faster in other
-			// work.
+			// The lost time in one kind of work can exceed row.Lost, because the node can be faster in other work.
 			row.MostLost = min(row.Lost, api.Seconds(n.LostIn[0].Lost*time.Duration(n.StartUps)))
 		}
 		row.Sentence = nodeSentence(row)
@@ -60,8 +59,8 @@ func registryRow(r factor.Registry) Row {
 	return row
 }
 
-// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is their number, and
-// the argument "why" is the reason for one of them.
+// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is the number of these
+// nodes or registries. The argument "why" explains why one of them has no factor.
 func withUnknown(s Section, unknown int, why, one, many string) Section {
 	switch {
 	case unknown == 0:

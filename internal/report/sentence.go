@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// The function "summary" describes the whole report. The argument "measured" names the start-ups whose duration is in
-// r.Seconds. If the argument "compared" is false, the function omits the lost time.
+// The function "summary" describes the whole report. The argument "measured" names the start-ups whose total duration
+// is r.Seconds, for example "The start-ups". If the argument "compared" is false, the function omits the lost time.
 func summary(r Report, measured string, compared bool) string {
 	text := fmt.Sprintf("%s to %s: %s, %s (%d failed), %d in progress. %s took %s.",
 		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),

@@ -3,7 +3,7 @@ package sink
 import "github.com/prometheus/client_golang/prometheus"
 
 // register creates the metrics of one sink with the value 0. Each sink registers its own metrics, with a constant label
-// that identifies the sink. So only the active sinks of this agent have metrics.
+// that identifies the sink. Sinks that are not in use have no metrics.
 func register(config Config, length func() int) (sent, dropped prometheus.Counter) {
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{

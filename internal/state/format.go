@@ -37,7 +37,8 @@ type header struct {
 	EventsUntil time.Time `json:"events_until,omitzero"`
 }
 
-// changeLine records that a pod was reported or removed. The change applies to all earlier sections.
+// changeLine records that a pod was reported or removed. A changeLine makes the pod's observations in earlier sections
+// obsolete.
 type changeLine struct {
 	Kind string `json:"kind"` // kindReported or kindRemoved
 	UID  string `json:"uid"`
@@ -63,7 +64,7 @@ type Contents struct {
 	// order of arrival.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest post-startup kubelet Event that the agent has reported. EventsUntil is zero
-	// if the agent has reported no such Event.
+	// if the agent has not reported a post-startup kubelet Event.
 	EventsUntil time.Time
 }
 
@@ -171,7 +172,7 @@ func (c *contents) read(section []byte, node string) error {
 		return err
 	}
 	c.EventsUntil = h.EventsUntil
-	c.silences = timeline.SilenceLog{} // each section contains all silences
+	c.silences = timeline.SilenceLog{} // a section's silences replace all earlier silences
 	ended := map[string]bool{}         // pods whose earlier observations are obsolete
 	for {
 		line, rest, _ := bytes.Cut(section, []byte("\n"))
@@ -225,9 +226,9 @@ func (c *contents) observe(reader *recording.Reader) error {
 }
 
 // outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
-// the absence of Events only while a watch is open. Between two agents, no watch is open. EventsLost is useless without
-// EventsWatched, because EventsLost only revokes EventsWatched. The next agent opens its own watch, which begins with
-// all Events that the API server still holds. The next agent measures the clocks and the pressure itself.
+// the absence of Events only while a watch is open. While no agent runs, no watch is open. EventsLost is useless
+// without EventsWatched, because EventsLost only revokes EventsWatched. The next agent opens its own watch, which
+// begins with all Events that the API server still holds. The next agent measures the clocks and the pressure itself.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

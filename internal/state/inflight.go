@@ -64,7 +64,7 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 }
 
 // encode encodes the observations that fit into maxPodBytes and into the argument "room", the free memory in bytes.
-// encode returns the lines of these observations and the number of omitted observations.
+// encode returns the lines of the encoded observations and the number of omitted observations.
 func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {

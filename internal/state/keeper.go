@@ -95,7 +95,7 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	return &Dir{d.load(node, logger), d, file{d.file(), d.replace, d.append}, locked}, nil
 }
 
-// Close releases the directory for another agent. The Keeper must have stopped.
+// Close releases the directory for another agent. The caller must stop the Keeper first.
 func (d *Dir) Close() error { return d.locked.Close() }
 
 // Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. The first save tests the
@@ -155,10 +155,10 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep receives an observation of a start-up that the agent must report. The argument "news" is true if the observation
-// changed the evidence. Keep stores such observations. Keep stores any other pod object until the next pod object
-// replaces it. Keep also stores the silences: the periods in which the runtime did not respond. The Keeper keeps the
-// silences while it has data of at least one pod.
+// Keep receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
+// observation changed the evidence. Keep stores observations that changed the evidence. If a pod object did not change
+// the evidence, Keep stores the object only until the next pod object arrives. Keep also stores the silences: the
+// periods in which the runtime did not respond. The Keeper keeps the silences while it has data of at least one pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -188,7 +188,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 }
 
 // KeepEnd receives an observation of a pod's termination. The argument "news" is true if the observation changed the
-// evidence. KeepEnd stores such an observation if the pod's start-up was reported or is in progress.
+// evidence. If the pod's start-up is in progress or was reported, KeepEnd stores observations that changed the
+// evidence. After the start-up was reported, KeepEnd ignores all observations of the pod until a pod object arrives.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !outlivesAgent(o) || !news {
 		return
@@ -198,7 +199,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // the next agent cannot use the observation without the start-up
+			return // without a reported start-up and a pod object, the next agent cannot use the observation
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++
@@ -234,8 +235,8 @@ func (k *Keeper) Reported(uid string) {
 	k.note(kindReported, uid)
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// Drop the oldest entry. Without this entry, the next agent can report the start-up again, unless the pod
-		// reached the node before Scope.Since.
+		// Drop the oldest entry. If the pod reached the node after Scope.Since, the next agent can then report the
+		// start-up again.
 		k.note(kindRemoved, k.reported[0])
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++

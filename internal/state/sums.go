@@ -8,7 +8,7 @@ import (
 )
 
 // The sums for the report about the fleet have their own file. The agent saves the sums less often than it saves the
-// start-ups in progress. If the file of the sums is damaged, the agent must not lose a start-up.
+// start-ups in progress. Damage to the file of the sums does not affect the state file.
 
 // Sums returns the content of the file with the sums of the previous agent. Without a file, the result is nil.
 func (d *Dir) Sums() ([]byte, error) {

@@ -26,7 +26,7 @@ const (
 	itemSize     = int(unsafe.Sizeof(api.ReportItem{})) + 2*(int(unsafe.Sizeof(key{}))+8) + 32
 	causeSize    = int(unsafe.Sizeof(api.CauseTotals{}))
 	registrySize = int(unsafe.Sizeof(api.RegistryTotals{})) + 2*24 + 32
-	// othersSize is the memory that named entries leave free for the entries named other.
+	// othersSize is the memory that named entries leave free for the "other" entries.
 	othersSize = 2*itemSize + 32*causeSize + registrySize
 )
 
@@ -48,7 +48,7 @@ type Sums struct {
 	merged     map[timeline.Phase]bool
 	registries map[string]*api.RegistryTotals
 	items      map[key]*api.ReportItem
-	counts     map[api.ReportKind]int // number of items of each kind, without the item named other
+	counts     map[api.ReportKind]int // number of items of each kind, without the "other" item
 	bytes      int
 	hour       bool // true if the limits of one hour apply
 	limit      int  // maximum of the field "bytes" after a new entry; used only if the field "hour" is true
@@ -194,7 +194,7 @@ func (s *Sums) registry(name string) *api.RegistryTotals {
 	return r
 }
 
-// add adds the sums of one item to the item with the same names, or to the item named other if a limit is reached.
+// add adds the sums of one item to the item with the same names, or to the "other" item if a limit is reached.
 func (s *Sums) add(from api.ReportItem) {
 	k := keyOf(from)
 	item := s.items[k]
@@ -237,12 +237,12 @@ func sizeOfNames(i api.ReportItem) int {
 	return len(i.Namespace) + len(i.Owner.Kind) + len(i.Owner.Name) + len(i.Image) + len(i.Registry)
 }
 
-// fold moves the sums of all items and registries to the entries named other. The totals of the node stay the same.
+// fold moves the sums of all items and registries to the "other" entries. The totals of the node stay the same.
 func (s *Sums) fold() {
 	if len(s.counts) == 0 && len(s.registries) <= 1 {
 		return // there are no named entries
 	}
-	folded := newHour(s.totals.Node) // the limit of folded is 0, so Merge adds no named entries
+	folded := newHour(s.totals.Node) // folded has the limit 0, so Merge adds no named entries
 	folded.Merge(s)
 	*s = *folded
 }

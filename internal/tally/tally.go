@@ -98,8 +98,8 @@ func (t *Tally) hourAt(at, now time.Time) int {
 
 func oldest(now time.Time) time.Time { return now.UTC().Add(-Kept).Truncate(time.Hour) }
 
-// forget removes the hours that are too old. If somebody set the clock back, forget moves the sums of later hours to
-// the current hour.
+// forget removes the hours that are too old. If the clock was set back, forget moves the sums of later hours to the
+// current hour.
 func (t *Tally) forget(now time.Time) {
 	for n := len(t.hours); n > 0 && t.hours[n-1].start.After(now); n = len(t.hours) {
 		later := t.hours[n-1].sums
@@ -115,9 +115,8 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// beganAt converts the time from which the sums are complete to the agent's current clock. If somebody has set the
-// clock since this agent started, now.Sub still returns the true time since the start, because both times have a
-// monotonic reading.
+// beganAt returns t.began as a time of the agent's current clock. If the clock was set after this agent started,
+// now.Sub still returns the true duration since t.began, because both times have a monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
 // The method "limit" allows the sums of one hour to use the memory that the other hours do not use.
@@ -127,9 +126,9 @@ func (t *Tally) limit(i int) {
 }
 
 // compact makes room if the sums use more than three quarters of Config.Bytes. compact combines the entries of the
-// oldest hours, so that the latest hours keep their names. If the sums still use more than three quarters, compact
-// removes the oldest hours. The latest hour loses its names only if its sums alone need more memory than a Tally may
-// use.
+// oldest hours, so that the latest hours keep their names. If the sums still use more than three quarters of
+// Config.Bytes, compact removes the oldest hours. The latest hour loses its names only if its sums alone use more than
+// Config.Bytes.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {
