@@ -17,14 +17,14 @@ import (
 )
 
 // namespaceHeader selects one of containerd's namespaces. Kubernetes uses only containerd's namespace "k8s.io". The
-// agent must not access other namespaces, such as Docker's.
+// agent must not access other containerd namespaces, such as Docker's.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec passes messages without decoding them. gRPC sends the result of the method Name to the runtime as the encoding
-// of the messages, so Name returns the name of gRPC's default codec.
+// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec, because gRPC
+// sends this name to the runtime as the encoding of the messages.
 type codec struct{}
 
 // frame is one encoded message. The proxy forwards the buffers of a response and does not copy them. A frame can be

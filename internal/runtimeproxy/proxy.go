@@ -57,8 +57,8 @@ type Proxy struct {
 	refused  refusedCalls
 }
 
-// Listen creates a proxy that listens but does not serve yet. The runtime does not have to run at this time. The caller
-// must call Run.
+// Listen creates a proxy that listens but does not serve yet. The runtime does not need to run yet. The caller must
+// call Run.
 func Listen(config Config) (*Proxy, error) {
 	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refusedCalls{logger: config.Logger}}
 	var err error

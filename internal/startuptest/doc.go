@@ -1,3 +1,3 @@
-// Package startuptest supports tests of the agent's outputs. The package has start-ups with known values. The
+// Package startuptest supports tests of the agent's outputs. The package contains start-ups with known values. The
 // package also compares records with their JSON schemas and with files in testdata.
 package startuptest

@@ -29,8 +29,8 @@ func Lines(t testing.TB, kind func(timeline.Timeline, time.Time) []any, tl timel
 	return lines
 }
 
-// Golden compares a text with a file in testdata. If the argument "update" is true, Golden writes the text to the file
-// instead.
+// Golden compares a text with a file in testdata. If the argument "update" is true, Golden first replaces the content
+// of the file with the text.
 func Golden(t testing.TB, update bool, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -77,9 +77,9 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value reads the next JSON value and writes it as YAML. The argument "lead" is the text before the value on its first
-// line, and "indent" is the indent of further lines. If the argument "behindKey" is true, an object or array that is
-// not empty begins on a new line.
+// value reads the next JSON value and writes it as YAML. The argument "lead" is the text that comes before the value on
+// the same line. The argument "indent" is the indent of all further lines. If the argument "behindKey" is true, an
+// object or array that is not empty begins on a new line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -122,9 +122,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // maxSimpleKey starts with the mark "?".
 const maxSimpleKey = 1024
 
-// The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets a text that matches "plain"
-// as a number or a date. The function "scalar" puts quotes around words such as true, although the pattern matches
-// these words.
+// The pattern "plain" matches texts that need no quotes in YAML, except words such as "true". No YAML parser interprets
+// a text that matches "plain" as a number or a date. The function "scalar" puts quotes around words such as "true".
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

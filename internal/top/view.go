@@ -21,7 +21,7 @@ const maxTroubles = 3
 const leastShown = 5
 
 // View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
-// of lines. If the argument is 0, View returns all lines.
+// of lines. If "lines" is 0, View returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {

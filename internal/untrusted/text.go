@@ -45,8 +45,8 @@ const ellipsis = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. If a message is longer than MaxMessage,
 // Message removes the middle, because a message begins with its subject and ends with the reason. In the message of a
-// failed pull, the middle only repeats the image reference. If the middle begins inside quotes, Message adds the
-// closing quotation mark. If the middle ends inside quotes, Message also removes the rest of the quoted text.
+// failed pull, the middle only repeats the image reference. If the removed text begins inside quotes, Message adds the
+// closing quotation mark. If the removed text ends inside quotes, Message also removes the rest of the quoted text.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {

@@ -38,8 +38,8 @@ var kubeletsConditions = map[string]bool{
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// boundAt returns the time at which the pod was assigned to the node. The watch does not include the pod before this
-// time, because the watch selects the pods of one node.
+// boundAt returns the time at which the pod was assigned to the node. Before the assignment, the watch does not include
+// the pod, because the watch selects the pods of one node.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {

@@ -28,8 +28,8 @@ const (
 	// outside the node can take takeBurst connections at once, and then takeRate connections per second. This limit
 	// gives a scraper enough time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby is the number of connections from the agent's own node that never yield to clients outside this
-	// node. Four connections are enough: two for each of the kubelet's two probes.
+	// reservedForNearby is the number of connections that clients outside the node cannot take from clients on the
+	// agent's own node. Four connections are enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
 
@@ -40,11 +40,13 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
-// fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. Scrapers and the kubelet's probes can connect even
-// if a few clients hold many connections, or if many clients hold one connection each. fairListener accepts or closes
-// each connection immediately, so no connection waits in the kernel's queue. netutil.LimitListener has only one limit
-// for all clients and makes further connections wait, so one client could lock out all others.
+// fairListener closes a new connection immediately if the client is outside the node and already has maxPerClient
+// connections. If all slots are taken, fairListener closes the least useful connection that can yield to the new
+// connection (see yieldsTo). If no connection can yield, fairListener closes the new connection. Scrapers and the
+// kubelet's probes can connect even if a few clients hold many connections, or if many clients hold one connection
+// each. fairListener accepts or closes each connection immediately, so no connection waits in the kernel's queue.
+// netutil.LimitListener has only one limit for all clients and makes further connections wait, so one client could lock
+// out all others.
 type fairListener struct {
 	net.Listener
 	dropped counters
