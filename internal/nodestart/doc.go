@@ -17,16 +17,15 @@
 // Each boundary between two phases is an interval that contains the true instant. The duration of a phase is the
 // distance between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible
 // difference between the estimated and the true duration. Timestamps of the API server and of the kubelet's conditions
-// are truncated to seconds. The upper bound of a change is the time at which the agent received the change. The lower
-// bound of a change is the latest time at which the older state certainly existed. The lower bound comes from a list
-// request that still returned the older state, or from the latest timestamp in the object.
+// are truncated to seconds. If a change of the Node object has no timestamp, its interval ends when the agent receives
+// the change. The interval begins at the latest proof of the older state: a request for a list that still returned this
+// state, or the latest timestamp in this state.
 //
 // # Assumptions
 //
 // The kubelet writes a changed message of the condition Ready to the API server only every 10 s. The package assumes
-// that no problem of the runtime both begins and ends between the last message and the time when the node is ready. The
-// package also assumes that a problem of the network plugin or of the kubelet itself exists from the start of the
-// kubelet, and does not return after it was solved. If a message names the network, the time until the problem is
-// solved belongs to the network plugin. The network plugin can wait for another component, but the evidence does not
-// name this component.
+// that the runtime has no new problem between the last message and the time when the node is ready. The package also
+// assumes that problems of the network plugin and of the kubelet begin when the kubelet starts, and do not return after
+// they were solved. If a message names the network, the time until the problem is solved belongs to the network plugin.
+// The network plugin can wait for another component, but the evidence does not name this component.
 package nodestart

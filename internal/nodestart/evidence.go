@@ -18,12 +18,11 @@ const (
 	// eventDelay is the longest time between an instant and the creation of the kubelet's Event about this instant. The
 	// Event's name contains the time of its creation.
 	eventDelay = 100 * time.Millisecond
-	// firstStatus is the longest time between the registration and the kubelet's first status. Within this time, a
-	// kubelet does not report the node first as ready and then as not ready.
+	// firstStatus is the longest time between the registration and the kubelet's first status. Within firstStatus after
+	// the registration, the kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. If the agent requests a list that contains
-	// no Node object of this boot, and receives a status of this boot less than justBefore later, this status is the
-	// kubelet's first status.
+	// justBefore is shorter than the time that a node needs to become ready. A status of this boot is the kubelet's
+	// first status if it arrives less than justBefore after the request for a list that did not describe this boot yet.
 	justBefore = 5 * second
 )
 
@@ -38,10 +37,10 @@ type Evidence struct {
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
-	// absentFrom is the latest time at which the Node object certainly did not describe this boot yet.
+	// absentFrom is the time of the latest request for a list that did not describe this boot yet.
 	absentFrom time.Time
 	firstSeen  time.Time // arrival of the first Node object, even if it is from before the boot
-	firstStamp time.Time // the earliest timestamp of the kubelet's conditions in this boot
+	firstStamp time.Time // earliest lastTransitionTime since the boot in the kubelet's conditions
 	states     []state
 
 	events   []Event
@@ -54,7 +53,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // earliest arrival of a version of this state, or of any newer version
+	arrivedAt time.Time // first arrival of a version that belongs to this state or is newer
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown

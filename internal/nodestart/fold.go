@@ -76,9 +76,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	return t, true
 }
 
-// clockChanged appends one unattributed phase for the whole start-up. The node's clock was set during the start-up, and
-// no evidence shows which timestamps are from before the change, so the only known fact is the total time. The error
-// bound of the total time includes f.clockSet.
+// clockChanged appends one unattributed phase for the whole start-up. If the node's clock was set during the start-up,
+// no evidence shows which timestamps are from before the change. So the only known fact is the total time. Its error
+// bound includes f.clockSet, the sum of all changes of the clock.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval

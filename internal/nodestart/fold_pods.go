@@ -47,7 +47,7 @@ func (f *fold) firstWorkload() *candidate {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
 			c.ready = knownAs(podReady(t).notBefore(f.boot.At), sourcePods)
 			if c.bound.is && t.ScheduledAt.Before(f.boot.At) {
-				// The pod was on the node before the boot, so the node's own steps delayed the pod.
+				// The pod was bound to the node before the boot, so taints and the scheduler did not delay it.
 				c = candidate{ready: c.ready, again: &PodReady{UID: t.UID, Namespace: t.Namespace, Name: t.Name,
 					CreatedAt: t.CreatedAt}}
 			}
@@ -82,8 +82,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// podReady returns the time when a pod was ready. Other milestones, for example the success of the readiness probe, can
-// have the same estimate and a longer interval. So podReady uses only the evidence of the milestone "ready".
+// podReady returns the time when a pod became ready. Other milestones, for example the success of the readiness probe,
+// can have the same estimate and a longer interval. So podReady uses only the evidence of the milestone "ready".
 func podReady(t timeline.Timeline) interval {
 	for _, m := range t.Milestones {
 		if m.Milestone == timeline.MilestoneReady && m.At.Equal(t.SettledAt) && !m.Earliest.IsZero() &&
@@ -94,8 +94,8 @@ func podReady(t timeline.Timeline) interval {
 	return boundary(t, t.SettledAt)
 }
 
-// boundSinceBoot reports whether a pod was bound to the node after the boot, although the pod was created before the
-// boot. The timeline of such a pod contains more facts than the pod's observation PodReady.
+// boundSinceBoot reports whether a pod from before the boot was bound to the node only after the boot. For such a pod,
+// firstWorkload uses the timeline instead of the observation PodReady, because the timeline contains more facts.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
@@ -144,9 +144,10 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the end of the period in which it is certain that no start-up taint kept the first workload pod
-// from the node. The second result is true only if the binding of the pod is known and can be later than the time at
-// which the taints were last known. A taint that still existed after the binding did not keep the pod from the node.
+// takesPodsUntil returns the end of the period in which it is certain that no start-up taint kept the first workload
+// pod from the node. The second result is false if the pod's binding is unknown, if no state of the node is known, or
+// if the latest known state is certainly from after the binding. A taint that still existed after the binding did not
+// keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false

@@ -71,8 +71,9 @@ func (f *fold) sinceRegistration(s state) bool {
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
-	// s.changedAt with f.registered proves nothing. Only the Event about the reboot, or a recent list without a Node
-	// object of this boot, proves that the status is the kubelet's first status.
+	// s.changedAt with f.registered proves nothing. The status is certainly the kubelet's first status if the condition
+	// changed no later than firstStatus after the Event about the reboot. The status is also the first one if it
+	// arrived less than justBefore after the request for a list that did not describe this boot yet.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

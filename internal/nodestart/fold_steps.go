@@ -9,13 +9,13 @@ import (
 
 const (
 	// quickLag is the longest time that the kubelet needs to report the node as ready after the last problem has ended.
-	// In the kubelet's first two minutes, its function fastStatusUpdateOnce checks every 100 ms. quickLag includes the
-	// duration of a check.
+	// In the kubelet's first two minutes, its function fastStatusUpdateOnce checks every 100 ms whether the node is
+	// ready. quickLag includes the duration of a check.
 	quickLag = 500 * time.Millisecond
-	// quickFor is how long the kubelet certainly checks often after its start.
+	// quickFor is shorter than the kubelet's first two minutes, in which the kubelet checks its status every 100 ms.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag when quickFor has passed. After quickFor, the kubelet checks the runtime only
-	// every 5 s, and its own status only every 10 s.
+	// slowLag replaces quickLag if the kubelet possibly checks less often: the runtime every 5 s, and its own status
+	// every 10 s.
 	slowLag = 15 * time.Second
 )
 
@@ -97,7 +97,7 @@ func (f *fold) untilRegistered() {
 	}
 	end := f.orBound(f.registered)
 	if seen := f.kubeletSeen(); !f.kubelet.is && seen.is && end.is && end.at.Before(seen.at) {
-		// The pod was bound to a Node object from before the boot, possibly while the machine was still booting.
+		// The pod was bound before the first proof that the kubelet ran. The machine was possibly still booting.
 		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
 			span.Candidates = append(span.Candidates, PhaseWorkload)
 		}
@@ -123,8 +123,8 @@ func (f *fold) kubeletSeen() known {
 // untilReady appends the phases from the registration until the node was ready, based on the problems that the kubelet
 // reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the network
 // plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was ready
-// contains a problem of the network plugin or of the kubelet, this problem has existed since the registration. Only a
-// problem of the runtime can begin after the registration.
+// reports a problem of the network plugin or of the kubelet, untilReady assumes that this problem existed since the
+// registration. Only a problem of the runtime can begin after the registration.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {
@@ -192,10 +192,10 @@ func (f *fold) untilSolved(end known, problems reason) {
 	}
 }
 
-// lag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks often
-// only during its first two minutes, and only if the Node object is from after the boot. If the object is from before
-// the boot and still has the status ready, the kubelet does not check often, because its function fastStatusUpdateOnce
-// ends immediately.
+// lag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks every
+// 100 ms only during its first two minutes. If the Node object was created before the boot and still has the status
+// ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends immediately. So lag
+// returns quickLag only if the Node object was created after the boot.
 func (f *fold) lag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.is {
@@ -210,7 +210,7 @@ func (f *fold) lag() time.Duration {
 // changeTo returns the boundary at which the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
-	for _, s := range f.states[:index] { // every earlier state still existed at its time sureAt, so the change is later
+	for _, s := range f.states[:index] { // the change came after the time sureAt of every earlier state
 		from = later(from, s.sureAt)
 	}
 	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)

@@ -40,7 +40,7 @@ func (f *fold) heldTaints() []heldTaint {
 	return held
 }
 
-// end returns the removal of the taint. If the taint still exists, end returns f.now.
+// end returns the time when the taint was removed. If the taint still exists, end returns f.now.
 func (h heldTaint) end(f *fold) interval {
 	if h.gone.is {
 		return h.gone.interval
@@ -88,7 +88,7 @@ func (f *fold) untilSchedulable() {
 			f.cursor = laterOf(f.cursor, end)
 			continue
 		}
-		if !covers(h) { // no taint kept workloads away until this taint was added
+		if !covers(h) { // no known taint covers the time until this taint was added
 			f.until(f.orBound(knownAs(h.begin(f), sourceNode)), Span{
 				Phase: PhaseUnattributed, Candidates: candidates})
 		}
@@ -142,9 +142,9 @@ func (f *fold) tolerated(h heldTaint) response {
 	return possibly
 }
 
-// taintsKnown returns the time from which the agent knew the taints. The result is empty in three cases: the agent
-// already knew the taints when the node became ready, the first known state has a taint that kept workloads away since
-// the registration, or no state is known.
+// taintsKnown returns the time from which the agent knew the taints. The result is empty if no state of the node is
+// known, or if the agent already knew the taints when the node became ready. The result is also empty if the first
+// known state has a taint that kept workloads away since the registration.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {

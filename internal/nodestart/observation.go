@@ -74,8 +74,8 @@ type PodReady struct {
 	UID, Namespace, Name string
 	CreatedAt            time.Time
 	ReadyAt              time.Time // lastTransitionTime of the condition Ready, truncated to seconds
-	// Turned is true if the agent saw that the pod was not ready at some time after the boot. If Turned is false,
-	// ReadyAt might not be the first time at which the pod was ready after the boot.
+	// Turned is true if the agent saw, after the boot, that the pod was not ready. If Turned is false, ReadyAt might
+	// not be the first time at which the pod was ready after the boot.
 	Turned bool
 }
 

@@ -15,8 +15,9 @@ const (
 	leastNamed = 50 * time.Millisecond
 )
 
-// Verdict returns one sentence about the start-up. The sentence contains the total, the longest parts in descending
-// order, and the error bound (±) of the total.
+// Verdict describes the start-up in one sentence. The sentence contains the total, the longest parts in descending
+// order, and the error bound (±) of the total. If the first workload pod waited for this node, Verdict adds the
+// sentence from Waited.
 func (t Timeline) Verdict() string {
 	text := t.outcome()
 	if named := longest(t.Phases); named != "" {

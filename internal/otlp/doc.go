@@ -7,6 +7,7 @@
 // global variables of package otel. Traces and Metrics own their exporters.
 //
 // A trace and its IDs depend only on the timeline, or on the record of the node's start-up. If a restarted agent
-// reports a pod's start-up again, it sends the same trace with the same IDs. If the agent reports the node's start-up
-// again, the trace has the same ID, but can have other phases, because the agent reconstructed the start-up.
+// reports a pod's start-up again, it sends the same trace with the same IDs. If a restarted agent reports the node's
+// start-up again, the trace has the same ID. Its phases can differ, because the restarted agent no longer knows all
+// facts.
 package otlp

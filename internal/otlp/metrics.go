@@ -30,7 +30,7 @@ type MetricsConfig struct {
 }
 
 // Metrics sends the metrics of /metrics at an interval. Counters and histograms count from the start of the agent. So
-// the request after a failed request contains the same counts, and no queue is necessary.
+// the next request also contains the counts of a failed request, and no queue is necessary.
 //
 // Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {

@@ -80,7 +80,7 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 	return spans
 }
 
-// isSamePod reports whether b is a step of the same pod in the same phase of the node as a.
+// isSamePod reports whether b is a step and has the same pod, phase, taint and owner as a.
 func isSamePod(a, b api.NodePhaseRecord) bool {
 	return b.Step != "" && a.Phase == b.Phase && a.Pod == b.Pod && a.Taint == b.Taint && a.Owner == b.Owner
 }
@@ -109,7 +109,8 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 	return spans
 }
 
-// nodeSpanOf returns a phase or a step as a span without a key. The name of a step's span is the phase of the pod.
+// nodeSpanOf returns a phase or a step as a span without a key. The span of a phase has the name of the node's phase,
+// and the span of a step has the name of the pod's phase.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
 	attributes := append(ofNode(r),
 		attribute.String(keyKind, kind),
@@ -128,8 +129,7 @@ func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) spa
 		attributes: withoutEmpty(attributes...)}
 }
 
-// nodePodsOf returns the spans of the start-ups of DaemonSets' pods. A start-up gets a span only if it began during the
-// node's start-up.
+// nodePodsOf returns a span for the start-up of each DaemonSet's pod that was created during the node's start-up.
 func nodePodsOf(r api.NodeStartUpRecord) []span {
 	var spans []span
 	for _, c := range r.DaemonSets {

@@ -90,9 +90,8 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// The method "spans" creates the spans that an item adds to its trace, parents first. For a start-up, the spans are the
-// whole trace. The result "bytes" is the approximate size of the spans in a request. If the sampler drops the trace,
-// the list of spans is empty.
+// The method "spans" creates the spans that an item adds to its trace, parents first. The result "bytes" is the
+// approximate size of the spans in a request. If the sampler drops the trace, the list of spans is empty.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline // empty for the start-up of the node, whose trace has no parent and no link
 	own, id := i.ids()

@@ -38,7 +38,7 @@ type Settings struct {
 // Signal configures the export of traces or of metrics.
 type Signal struct {
 	On       bool
-	Endpoint string // value of the environment variable; used only in messages to users
+	Endpoint string // from the environment variables; used only in messages to users
 	Protocol string // protocol of the endpoint: http/protobuf or grpc
 	// Timeout is the time limit for one batch, including all retries.
 	Timeout time.Duration

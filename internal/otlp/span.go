@@ -51,7 +51,7 @@ func spansOf(t timeline.Timeline) []span {
 // limitSpans makes the keys unique and omits spans above the limits.
 func limitSpans(spans []span) []span {
 	times := map[string]int{}
-	for i := range spans { // a phase can repeat, and an image can contain a layer twice
+	for i := range spans { // keys repeat if a phase repeats or an image contains a layer twice
 		key := spans[i].key
 		if times[key]++; times[key] > 1 {
 			spans[i].key += "#" + strconv.Itoa(times[key])

@@ -45,7 +45,7 @@ type TracesConfig struct {
 	// Done is called once for each start-up, after one of these events:
 	//   - the collector accepted or permanently rejected the trace
 	//   - the sampler dropped the trace
-	//   - the type Traces dropped the start-up while the agent was not stopping
+	//   - the start-up was dropped, and the agent was not stopping
 	//
 	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
 	// traces. Done is called only for start-ups of pods. Done must not block. Offer and Run call Done.

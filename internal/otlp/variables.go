@@ -53,7 +53,7 @@ const (
 	exponentialHistogram = "base2_exponential_bucket_histogram"
 )
 
-// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics, which count
+// metricVariables are the variables of metrics. The temporality must be cumulative, because Prometheus metrics count
 // from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
@@ -62,7 +62,7 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is the maximum accepted time. A wait of more than one hour for a collector is not useful.
+// maxMilliseconds is the maximum accepted duration: one hour. A longer wait for a collector is not useful.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
@@ -217,8 +217,8 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey records problems with a client's certificate and key. The exporters read both from the signal's
-// variables, or both from the general variables. The variables for the signal have priority. The exporters silently
+// checkClientKey records problems with a client's certificate and key. The exporters read the certificate and the key
+// together: from the signal's variables or, if these are not set, from the general variables. The exporters silently
 // ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
