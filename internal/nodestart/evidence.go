@@ -56,7 +56,7 @@ type state struct {
 	arrivedAt time.Time // first arrival of a version that belongs to this state or is newer
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
-	sureAt    time.Time // the latest time at which the object certainly had the state's blockers; zero if unknown
+	sureAt    time.Time // latest time for which a list or a timestamp proves the state; zero without a proof
 	ready     bool
 	changedAt time.Time // lastTransitionTime of the condition Ready; zero if it is from before the boot
 	reasons   reason

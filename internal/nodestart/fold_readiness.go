@@ -47,8 +47,8 @@ func (f *fold) lostReadiness(ready interval) bool {
 	})
 }
 
-// neverReadyBefore reports whether the node was certainly never ready between the registration and the state with the
-// given index. In the first known state, the condition Ready must not be true, and must be unchanged since the
+// neverReadyBefore reports whether evidence proves that the node was not ready between the registration and the state
+// with the given index. In the first known state, the condition Ready must not be true, and must be unchanged since the
 // registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {

@@ -53,8 +53,8 @@ func (f *fold) orBound(k known) known {
 const staleAfter = 30 * time.Second
 
 // assured returns the given end of a blocker, or the binding of the first workload pod, whichever is earlier. If the
-// end is unknown, assured returns the latest boundary at which the blocker certainly still existed. The result "all" is
-// false if no evidence shows the node's state after the returned boundary.
+// end is unknown, assured returns the time of the last proof that the blocker still existed. The result "all" is false
+// if no evidence shows the node's state after the returned boundary.
 func (f *fold) assured(end known) (_ known, all bool) {
 	if end.is || len(f.states) == 0 {
 		return f.orBound(end), end.is || f.open
@@ -106,7 +106,7 @@ func (f *fold) untilRegistered() {
 	f.until(end, span)
 }
 
-// kubeletSeen returns the first boundary at which the kubelet certainly ran: the registration, or the time when the
+// kubeletSeen returns the first proof that the kubelet ran: the registration or, if it is unknown, the time when the
 // kubelet picked up the first workload pod.
 func (f *fold) kubeletSeen() known {
 	if f.registered.is || f.first == nil || f.first.timeline == nil {

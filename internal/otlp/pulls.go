@@ -11,9 +11,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request and ends when
-// the image is present or the pull has failed. The children of a pull's span are the wait in the node's queue, the
-// download, the unpacking and the layers.
+// pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request or, if its time
+// is unknown, with the start of the pull. The span ends when the image is present, when the pull has failed, or when
+// the start-up is settled. The children of a pull's span are the wait in the node's queue, the download, the unpacking
+// and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, p := range t.Pulls {
@@ -78,8 +79,8 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 }
 
 // partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So the
-// span of each layer starts when the download of the whole pull starts. The duration of the span is the time for which
-// the pull waited for this layer.
+// span of each layer starts when the download of the whole pull starts. The layer's span ends when the layer is
+// unpacked or, if no source reports this, when the layer is downloaded.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {
