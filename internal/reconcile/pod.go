@@ -16,13 +16,13 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the agent waits only askGapRuns. If a client then deletes the pod
-	// without a grace period, the runtime soon forgets the run.
+	// the change reports a new run of a container, the minimum time is askGapRuns. After a longer wait, the runtime
+	// might no longer know the run, because a client can delete the pod without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between two queries whose responses could refute an Event about one of the
-	// pod's pulls. The agent repeats the query without back-off, because a forged Event can hide which image other pods
-	// wait for, and only the runtime's response can refute the Event.
+	// pod's pulls. The agent repeats this query without back-off, because only the runtime's response can refute a
+	// forged Event. Until then, the forged Event can hide which image other pods wait for.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -31,13 +31,13 @@ type pod struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  settledStartUp
 
-	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up. The
-	// API shows a reported start-up, but the agent does not report the start-up again.
+	// reported is true if a previous agent has reported the start-up, or if another mirror pod represents the start-up.
+	// The API shows a reported start-up, but the agent does not report the start-up again.
 	reported bool
 	restored bool // true if the saved state contains observations of the pod
 	late     bool // true if the agent first saw the pod in a list
-	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero if a list delivered the pod
-	// first, or if the pod is static.
+	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero if the agent first saw the
+	// pod in a list, or if the pod is static.
 	arrivedAt time.Time
 
 	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
@@ -169,8 +169,7 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	return p
 }
 
-// countStarting changes the number of starting pods. The agent samples the node while the number of starting pods is
-// positive.
+// countStarting changes the number of starting pods. The agent samples the node while at least one pod is starting.
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
@@ -179,8 +178,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// isMirrored reports whether another object already represents the same start-up of a static pod. If the kubelet
-// has recreated the pod's mirror, two objects represent one start-up.
+// isMirrored reports whether another object already represents the same start-up of a static pod. If the kubelet has
+// recreated the mirror pod, two objects represent one start-up.
 func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -237,10 +236,10 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 	})
 }
 
-// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query. A
-// starting pod changes often, so most queries wait until askGap has passed. A late query is harmless, because the
-// runtime keeps its timestamps. The query about the node's images cannot wait, because the kubelet soon pulls the
-// absent images. The query at the end of the start-up cannot wait.
+// mayAsk reports whether the agent can query the runtime now. After a change of the pod object, the next query does not
+// wait for the back-off. But a starting pod changes often, so most queries wait until askGap has passed. A late query
+// is harmless, because the runtime keeps its timestamps. The query about the node's images cannot wait, because the
+// kubelet soon pulls the absent images. The query at the end of the start-up cannot wait.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -270,9 +269,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final and reports it once. If a start-up was complete before the agent first saw the
-// pod, the agent does not report the start-up, because a previous agent might have reported the start-up. The agent's
-// API shows every start-up, even if the agent does not report the start-up.
+// settle makes the pod's timeline final and reports it at most once. settle does not report a reconstructed start-up,
+// because a previous agent might have reported it. The agent's API shows all settled start-ups, including those that
+// settle does not report.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -296,8 +295,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. If the state file contains a start-up that still waits for the
-// runtime, settleEnded leaves this start-up to the next agent.
+// because the stopping agent receives no more Events. settleEnded skips a start-up that still waits for the runtime and
+// is in the state file: the next agent settles this start-up.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow limits the Events from before the agent's start. If an Event happened more than eventsWindow before the
-// agent's start, the agent does not report the Event, even if no agent ran at that time.
+// eventsWindow is the maximum age of an Event at the agent's start. The agent does not report an older Event, even if
+// no agent ran at the time of the Event.
 const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.
@@ -52,8 +52,8 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 }
 
 // reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends the Events in
-// the order of their creation. Therefore, an Event is new if it is later than the latest reported Event. A
-// restarted agent continues with the time of the latest Event that the previous agent reported.
+// the order of their creation. Therefore, an Event is new if it is later than the latest reported Event. After a
+// restart, the agent compares Events with the latest Event that the previous agent reported.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.endedAt) {

@@ -24,13 +24,13 @@ const (
 	// tick is the interval at which Run checks all pods. Run checks pods only while at least one pod is starting, is
 	// being deleted, or has ephemeral containers that the Reconciler follows.
 	tick = time.Second
-	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the
-	// Reconciler forgets the oldest static pod.
+	// maxGone is the maximum number of static pods that the Reconciler remembers after the removal of their mirror pod.
+	// At the limit, the Reconciler forgets the static pod whose mirror pod was removed first.
 	maxGone = 128
 )
 
-// Config configures a Reconciler. The functions and methods in a Config must not block. Only the goroutine in Run calls
-// them, except for Registerer, which New uses.
+// Config configures a Reconciler. The functions and methods in a Config must not block. New calls the methods of
+// Registerer. Only the goroutine in Run calls the other functions and methods.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -40,7 +40,8 @@ type Config struct {
 	// Terminated, Forgotten. Reports of kind Changed or EphemeralPulled can come at any time before the report
 	// Forgotten.
 	Report func(Report)
-	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent, and is optional.
+	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent. If Keeper is nil,
+	// the Reconciler saves nothing.
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
@@ -66,7 +67,7 @@ type Sources interface {
 // Follow selects the optional kinds of reports.
 type Follow struct {
 	Partial      bool // true to report start-ups in progress
-	Terminations bool // true to report terminations of pods whose deletion request the agent sees
+	Terminations bool // true to report a termination if the agent has seen the deletion request
 	PostStartup  bool // true to report container runs that end after the start-up
 	// Events adds the kubelet's Events to the PostStartup reports. If Events is true, the agent watches the Events of
 	// every pod.
@@ -75,11 +76,12 @@ type Follow struct {
 
 // Keeper saves the data that the next agent needs.
 type Keeper interface {
-	// Keep receives each observation of a start-up that the agent must report, and whether the observation was new
-	// (timeline.Evidence.Apply).
+	// Keep receives each observation of a start-up if the agent must report this start-up. The argument "news" is true
+	// if the observation was new (timeline.Evidence.Apply). Keep also receives each timeline.RuntimeSilent.
 	Keep(o timeline.Observation, news bool)
-	// KeepEnd receives each observation of a termination, and whether the observation was new
-	// (timeline.TerminationEvidence.Apply).
+	// KeepEnd receives observations of a pod's termination after the pod's start-up was settled or reported. KeepEnd
+	// does not receive facts that the next agent can get from the runtime again. The argument "news" is true if the
+	// observation was new (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
 	// Kept returns true if the saved state already contains the pod's start-up in progress, so that the next agent can
 	// complete it. When Run stops, Run calls Kept for each completed start-up that still waits for the runtime. If Kept
@@ -105,7 +107,7 @@ const (
 	// changes several times within a second, one report at the end of the second covers all changes.
 	Partial
 	// Settled means that the agent observed the end of a start-up. Each start-up has at most one Settled report. A
-	// start-up with Timeline.Reconstructed has no Settled report.
+	// start-up has no Settled report if Timeline.Reconstructed is true.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
@@ -145,7 +147,7 @@ type Reconciler struct {
 	pressure     timeline.PressureLog
 	pods         map[string]*pod
 	starting     int
-	mirrors      []string // IDs of start-ups of static pods whose mirror was removed
+	mirrors      []string // IDs of start-ups of static pods whose mirror pod was removed
 	followed     int      // number of pods whose ephemeral containers the Reconciler follows
 	terminations int      // number of pods whose termination the Reconciler follows
 
@@ -181,8 +183,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox and settles completed start-ups without waiting for late Events. If a completed start-up
-// still waits for the runtime and is in the saved state, Run leaves this start-up to the next agent. Run returns nil.
+// observations in the inbox and settles completed start-ups without waiting for late Events. Run does not settle a
+// completed start-up that still waits for the runtime and is in the saved state: the next agent settles this start-up.
+// Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

@@ -28,7 +28,7 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 }
 
 // The method "count" counts the start-up of a settled pod. The method ignores a start-up that a previous agent reported
-// or that another mirror represents. The argument "over" is Timeline.Reconstructed.
+// or that another mirror pod represents. The argument "over" is Timeline.Reconstructed.
 func (c reconstructedCounts) count(p *pod, over bool) {
 	switch {
 	case p.reported:

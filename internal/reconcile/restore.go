@@ -12,7 +12,7 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Terminations holds observations of reported pods that were being deleted.
+	// Terminations holds observations of pods that were being deleted and whose start-up was already reported.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
 	// reports only Events that are later than the agent's own start.
@@ -71,9 +71,9 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. The pull log needs these pulls, because other pods might
-// wait for these pulls or use their content. The start of a failed pull depends on earlier pulls in the pull log,
-// including pulls of other pods.
+// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
+// content. The estimated start of a failed pull also depends on earlier pulls in the pull log, including pulls of other
+// pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

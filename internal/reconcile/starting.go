@@ -41,8 +41,8 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 
 // startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
 // kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately does not wait
-// for the remaining evidence and returns false. Otherwise, a scrape soon after the start of the agent would fold the
-// timelines of all pods on the node.
+// for the remaining evidence and returns false. If startedLately waited, a scrape soon after the agent's start would
+// fold the timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -33,8 +33,8 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	r.advanceTermination(p)
 }
 
-// applyToTermination starts or continues the evidence of a pod's termination. applyToTermination reports whether
-// the observation was new.
+// applyToTermination applies an observation to the evidence of the pod's termination. The first pod object with a
+// deletion timestamp creates this evidence. applyToTermination reports whether the observation was new.
 func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bool) {
 	if p.terminating != nil {
 		return p.terminating.evidence.Apply(o)
@@ -51,9 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// outlivesAgent reports whether the saved state must contain an observation for the next agent. If a response of the
-// runtime shows a ready sandbox and no ended container, the state does not need this response, because the next agent
-// can query the runtime again.
+// outlivesAgent reports whether the saved state must contain an observation for the next agent. The saved state does
+// not need a response of the runtime that shows a ready sandbox and no ended container, because the next agent can
+// query the runtime again.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {
@@ -76,8 +76,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// The method "termination" returns the pod's termination at the given time. The method returns nil before the deletion
-// request, or if the agent does not follow terminations.
+// The method "termination" returns the pod's termination at the given time. The method returns nil if the agent has not
+// seen a deletion request, or if it does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
