@@ -98,10 +98,11 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 	}
 }
 
-// The method "compare" lists the pods and compares the list with the pods in the store. If there are differences, the
-// method "compare" gives the watch time to report these changes. If differences remain, the method "compare" lists the
-// pods again. The method "compare" then repairs and counts each pod whose state in the store differs from both lists.
-// The method "compare" skips the differences that the watch has reported in the meantime.
+// The method "compare" lists the pods and compares the list with the pods in the store. If the list differs from the
+// store, the method "compare" waits, because the watch might still report the changes. If some pods still differ after
+// this wait, the method "compare" lists the pods again. The method "compare" then repairs and counts each pod whose
+// state in the store differs from both lists. The method "compare" skips the differences that the watch has reported in
+// the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen
@@ -134,8 +135,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 }
 
 // listPages lists the pods page by page and adds them to the listing. The requests have no resource version, so the API
-// server makes sure that its cache is current. While a watch is open, the API server does not check whether its cache
-// is current.
+// server returns the most recent state. A watch does not have this guarantee, because the API server's watch cache can
+// be stale.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

@@ -56,8 +56,8 @@ func (s *Server) allowed(a Attempt) bool {
 	return allow == nil || allow(a)
 }
 
-// refusedTo returns the reason why a request is forbidden, or an empty text if the request is allowed. refusedTo
-// applies the API server's rules for constrained impersonation in the mode "associated-node".
+// refusedTo returns the reason why a request is forbidden, or an empty text if it is allowed. refusedTo applies the API
+// server's rules for constrained impersonation in the mode "associated-node".
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}
@@ -108,8 +108,8 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identity returns all fields that TokenReview returns for a user. RBAC uses the groups of a user, and webhooks also
-// use the UID and the extra fields.
+// identity returns all fields that TokenReview returns for a user. RBAC uses only the user's name and groups.
+// Authorization webhooks can also use the UID and the extra fields.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},

@@ -172,7 +172,7 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// HangLists makes the server accept requests for lists of a namespace without responding to them.
+// HangLists makes the server accept list requests for a namespace without responding to them.
 func (s *Server) HangLists(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.lost = which
 }
 
-// Heal ends the faults of Refuse, Hang, HangLists and ExpireEveryWatch.
+// Heal ends the faults that Refuse, Hang, HangLists and ExpireEveryWatch started.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

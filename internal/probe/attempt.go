@@ -92,8 +92,8 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker requests /v2/ from a registry. The registry protocol has two valid responses: success, and status 401,
-// which asks for credentials.
+// registryAsker requests /v2/ from a registry. A working registry responds with status 200, or with status 401 if it
+// requires credentials.
 func registryAsker(p Probe) asker {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {

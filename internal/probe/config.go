@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // true if a pod's image names the target; then its address must not be in "refused"
+	followed    bool   // true if the target comes from a pod's image; the list "refused" then applies
 }
 
 // Pace configures the interval and the timeout of a probe.

@@ -110,7 +110,7 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 		Config: s.read, Load: s.load, Recorder: NewMetrics(agent.Registerer, s.read.Probes),
 		APIServer: requestVersion(agent.Client), Runtime: agent.PingRuntime,
 		Pulled: func(ctx context.Context) []string {
-			present, _ := agent.Present(ctx) // Present returns no pods while the agent stops
+			present, _ := agent.Present(ctx) // Present returns no pods while the agent is stopping
 			return pulledFrom(present)
 		},
 		Report: agent.Health.Register(part, "not started yet"), Logger: agent.Logger.Named("probe"),

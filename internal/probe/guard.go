@@ -17,8 +17,8 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and DNS services of AWS; EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata service of Google Cloud
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
-	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of older Oracle Cloud
-	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
+	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of Oracle Cloud Classic
+	netip.MustParsePrefix("168.63.129.16/32"), // WireServer of Azure
 	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as an address of the host itself
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("224.0.0.0/4"), // multicast addresses and reserved addresses

@@ -23,7 +23,7 @@ type RunnerConfig struct {
 	APIServer RoundTrip
 	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. The list
 	// contains only registries with confirmed pulls (timeline.Pull.Confirmed). Each entry is HOST[:PORT]. The Runner
-	// can modify the returned list.
+	// may modify the returned list.
 	Pulled func(context.Context) []string
 	Report health.Report // receives true while the configuration is valid
 	Logger *zap.Logger

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// MaxFile is the maximum size of a file in bytes. A recorder stops writing to the file before a line that would
+	// MaxFile is the maximum size of a file in bytes. A recorder stops writing to the file if the next line would
 	// exceed this size.
 	MaxFile = 256 << 20
-	// fileBuffer is the size of the write buffer in bytes. If no observation waits, the recorder writes the buffer
-	// before the buffer is full.
+	// fileBuffer is the size of the write buffer in bytes. If no more observations are queued, the recorder writes the
+	// buffer even if it is not full.
 	fileBuffer = 64 << 10
 )
 

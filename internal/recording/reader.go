@@ -23,7 +23,7 @@ type Reader struct {
 	begun  bool // true after the header was read
 }
 
-// NewReader creates a reader. The Reader reads nothing before Next.
+// NewReader creates a reader. The Reader reads nothing before the first call of Next.
 func NewReader(in io.Reader) *Reader {
 	buffer := MaxLine
 	if text, ok := in.(*bytes.Reader); ok {

@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record encodes an observation. Without a file, the method "record" counts the observation as sent. With a file, the
-// method "record" counts the observation as sent only after the file has received the line.
+// record encodes an observation. If the Recorder has no file, the method "record" immediately counts the observation as
+// sent. If the Recorder has a file, the observation counts as sent only after the file has received the line.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
@@ -159,8 +159,8 @@ func (r *Recorder) stop(err error) {
 	r.config.Report(false, "recording stopped until the agent restarts: "+err.Error())
 }
 
-// WriteTo writes the latest observations as a recording. Any goroutine can call WriteTo. Without Config.Latest, the
-// recording has no observations.
+// WriteTo writes the latest observations as a recording. Any goroutine can call WriteTo. If Config.Latest is false, the
+// recording contains only the header.
 func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
 	lines := net.Buffers(append([][]byte{r.header}, r.ring.latest()...))
 	written, err := lines.WriteTo(out)

@@ -1,7 +1,7 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
-// and URLs. The package is pure. The packages that read from the API server and the runtime redact each text before
-// they pass it to other packages. Package recording redacts the texts in recordings of older agents. Outputs therefore
-// do not redact texts again.
+// and URLs. The package is pure. A package that reads untrusted texts from the API server or the runtime redacts these
+// texts before other packages receive them. Package recording redacts the texts in recordings of older agents. Outputs
+// therefore do not redact texts again.
 package redact
 
 import (
@@ -16,7 +16,7 @@ const Marker = "REDACTED"
 
 const (
 	// maxText is the maximum length of the text that the function Text searches, in bytes. A limit is necessary because
-	// the search of 4 KiB takes up to 8 ms, and an Event's message can be as long as an object. Outputs show at most
+	// searching 4 KiB takes up to 8 ms, and the message of an Event can be much longer than 4 KiB. Outputs show at most
 	// the first KiB and the last KiB of a text, so they never need the removed middle.
 	maxText = 4 << 10
 	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" does not count as a token.
@@ -86,10 +86,10 @@ var (
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
-// search. The hints save time, because most texts are names of images. An image name often contains a hyphen, but
-// rarely contains one of keyParts.
+// search. Most texts are image names, and for an image name Text skips most rules. An image name often contains a
+// hyphen, but rarely contains one of keyParts.
 var rules = []struct {
-	hints  []string // every matching text contains one of the hints, in lower case
+	hints  []string // in lower case; every matching text contains one of the hints, in any case
 	keyed  bool     // true if every matching text also contains one of keyParts
 	redact func(string) string
 }{

@@ -23,12 +23,12 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor: a registry takes the label of the least used registry only if it has more than takeover
-	// times as many pulls. The factor prevents two registries with similar use from repeatedly taking the label from
-	// each other.
+	// takeover is a factor for two registries that both have, or both lack, a confirmed pull. One registry takes the
+	// other's label only if it has more than takeover times as many pulls as the other. The factor prevents two
+	// registries with similar use from repeatedly taking the label from each other.
 	takeover = 2
-	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
-	// weight than old use.
+	// halveAfter is the number of pulls after which all counts are halved. Halving gives recent pulls more weight than
+	// old pulls.
 	halveAfter = 1024
 )
 
@@ -53,7 +53,7 @@ type Labels struct {
 	confirmed, unconfirmed *table
 }
 
-// New returns Labels without pulls.
+// New returns Labels that have not counted any pulls yet.
 func New() *Labels {
 	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }

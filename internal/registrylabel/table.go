@@ -13,7 +13,7 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // tooMany: how many of the counted pulls can belong to other registries
-	most           int // pulls after the latest call of count with full = true; halving does not change this value
+	most           int // value of pulls after the latest call of count with full = true; never halved
 	own            bool
 	namespace      string // namespace of the pod whose pull got the label; empty for a confirmed registry
 }
@@ -66,8 +66,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label because of a pull in the namespace. If there is no such registry, or if
-// the namespace is unknown, ownOf returns an empty text.
+// ownOf returns the registry that got its label because of a pull in the namespace. If no pull in the namespace gave a
+// registry its label, or if the namespace is unknown, ownOf returns an empty text.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

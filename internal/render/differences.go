@@ -16,8 +16,8 @@ import (
 // would be printed as 0.0 s.
 const leastOther = 50 * time.Millisecond
 
-// Differences returns one paragraph for each difference that the data supports. If the data supports no difference
-// between two revisions, or between start-ups with and without a pull, one paragraph explains why. The list is never
+// Differences returns one paragraph for each difference that the data proves. If the data does not prove a difference
+// between two revisions, or between start-ups with and without a pull, a paragraph states the reason. The list is never
 // nil. The summary can come from untrusted records.
 func Differences(s api.WorkloadSummary) []string {
 	texts := []string{}

@@ -33,8 +33,7 @@ func livePullText(pull api.LivePullRecord, rate string) string {
 	return text
 }
 
-// LivePullFromText returns the progress of a pull in progress. The text includes the registry until all content has
-// arrived.
+// LivePullFromText describes a pull in progress. Until all content has arrived, the text names the registry.
 func LivePullFromText(pull api.LivePullRecord) string {
 	registry := terminal.Clean(pull.Registry)
 	switch pull.State {

@@ -76,7 +76,8 @@ func PhaseText(phase api.PhaseRecord) string {
 }
 
 // SkewText formats the interval that contains the difference between the control plane's clock and the node's clock.
-// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if no difference is proven.
+// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if the clocks do not provably
+// differ.
 func SkewText(skew *api.SkewRecord) string {
 	if skew == nil {
 		return "-"

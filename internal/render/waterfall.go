@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. On a narrower terminal, the axis keeps this
-// width, and the terminal wraps the lines.
+// minBar is the minimum width of a useful time axis, in terminal cells. If the terminal is too narrow for this width,
+// it wraps the lines.
 const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
@@ -199,7 +199,7 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 	}
 }
 
-// PullTexts contains the texts of a pull that are common to all tables.
+// PullTexts contains the texts that all tables of pulls show about a pull.
 type PullTexts struct{ State, Queue, Pull, Accuracy string }
 
 // PullTextsOf returns the texts of a PullRecord.
@@ -254,7 +254,7 @@ const (
 	gibibyte = 1 << 30
 )
 
-// SizeText formats a number of bytes. SizeText returns "-" if the number is unknown.
+// SizeText formats a number of bytes. SizeText returns "-" for an unknown size.
 func SizeText(bytes int64) string {
 	if bytes <= 0 {
 		return "-"

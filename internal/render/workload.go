@@ -103,7 +103,7 @@ func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page
 	layout.Write(out, page)
 }
 
-// writeGroups writes the durations of the groups that the statements compare.
+// writeGroups writes a table with the durations of the groups that the function Differences compares.
 func writeGroups(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
 		{Right: true}, {Right: true}, {Right: true}, {Right: true}}}

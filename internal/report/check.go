@@ -15,7 +15,7 @@ const (
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
-// rounding is the tolerance for rounded durations: the parts of a total can be longer than the total by this time.
+// rounding is the tolerance for rounded durations: the sum of the parts can exceed the total by at most this time.
 const rounding = api.Seconds(time.Second)
 
 // Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent

@@ -3,7 +3,8 @@
 //
 // Lost time is the observed time minus the expected time. The expected time is the time that the other nodes,
 // registries, images or workloads need for the same work. The package computes the factors of nodes and registries with
-// package factor. For images, the unit of work is a pull. For workloads and causes, the unit of work is a start-up.
+// package factor. For an image, "the same work" means the same number of pulls. For a workload or a cause, "the same
+// work" means the same number of start-ups.
 //
 // If Prometheus has already compared the nodes, registries and workloads (package fleetmetrics), FromMetrics returns
 // the same kind of report.
