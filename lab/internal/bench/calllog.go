@@ -143,7 +143,8 @@ func (l *CallLog) endAll() {
 }
 
 // The method "record" processes one line of the log. If the line reports the start of a call, the method adds the call.
-// If the line reports an end, the method sets the end of the last open call that matches.
+// If the line reports an end, the method sets the end of the latest open call with the same kind, container and
+// attempt.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)

@@ -28,8 +28,8 @@ func MainContainer(name, image string, readyAfter time.Duration) corev1.Containe
 		ReadinessProbe: probe(workload.Probe, readyAfter)}
 }
 
-// WithStartupProbe adds a startup probe that succeeds when the process has run for the given time. The time until the
-// container is ready still counts from the start of the process, not from the success of the startup probe.
+// WithStartupProbe adds a startup probe that succeeds when the process has run for the given time. The argument
+// "readyAfter" of MainContainer still counts from the start of the process, not from the success of the startup probe.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)

@@ -16,8 +16,8 @@ func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".i
 // hosts returns the directory with the runtime's configuration of a registry.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
-// ReachHost configures the addresses of a registry for the runtime. The runtime tries the mirrors in the given order,
-// and then the server.
+// ReachHost configures the addresses from which the runtime pulls the images of a registry. The runtime tries the
+// mirrors in the given order, and then the server.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	text := b.Node.RegistryGuard().Hosts(server, mirrors...)
 	if err := os.MkdirAll(b.hosts(name), 0o700); err != nil {
@@ -29,7 +29,7 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	return nil
 }
 
-// forgetHosts removes the registry configurations that ReachHost created. It also removes the images of these
+// forgetHosts removes the registry configurations that ReachHost created. forgetHosts also removes the images of these
 // registries from the node.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))

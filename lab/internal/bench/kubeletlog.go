@@ -31,7 +31,7 @@ func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
-// kubeletStarting matches the line about the Event Starting.
+// kubeletStarting matches the line about the node's Event with the reason "Starting".
 var kubeletStarting = regexp.MustCompile(
 	`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred" object=("[^"]*") .*kind="Node".* reason="Starting"`)
 

@@ -33,8 +33,8 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
-// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes that the call
-// that started first also ended first.
+// Of returns the calls that containerd has logged for an image reference so far. If calls for the same reference
+// overlap, Of assumes that the call that started first also ended first.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -184,7 +184,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 
 // contains reports whether a time is within the attempt's call.
 func (a *Attempt) contains(at time.Time) bool {
-	const skew = 2 * time.Millisecond // tolerance between the times of the call and the times in other sources
+	const skew = 2 * time.Millisecond // the times of other sources can differ this much from containerd's log
 	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
 }
 
@@ -241,8 +241,8 @@ func (a Attempt) Storing() time.Duration {
 // Failed returns true if the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of returns the attempts for one container of a pod. If the argument container is empty, Of returns the attempts for
-// the pod's image volumes.
+// Of returns the attempts for one container of a pod. If the argument "container" is empty, Of returns the attempts
+// for the pod's image volumes.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

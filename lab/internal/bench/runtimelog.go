@@ -17,7 +17,7 @@ import (
 // unpacking. The duration of containerd's work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
-	SandboxReadyAt   time.Time            // first time when a sandbox was running
+	SandboxReadyAt   time.Time            // time when a sandbox of the pod first ran
 	StartAskedAt     map[string]time.Time // times when the kubelet first requested the start of each container
 	RunningAt        map[string]time.Time // times when the first start of each container was complete
 	ExitedAt         map[string]time.Time // times when containerd learned of the exit of each container's first run

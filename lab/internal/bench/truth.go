@@ -35,7 +35,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	}
 	var span Span
 	for _, access := range log {
-		// A push also sends requests, because the client checks which content the registry already has.
+		// The log also contains the requests of the lab's own pushes.
 		if strings.HasPrefix(access.Client, image.Pusher) {
 			continue
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On
-// this node, all servers listen only on loopback, and the API server does not proxy to loopback. So in requests for the
-// ports of the agent and the kubelet, the tunnel replaces the node's address with the loopback address.
+// this node, all servers listen only on loopback, and the API server does not proxy to loopback. Therefore, the
+// tunnel replaces the node's address with the loopback address in requests for the ports of the agent and the kubelet.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup

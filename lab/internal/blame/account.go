@@ -123,9 +123,9 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closedCalls returns all calls in chronological order. A call whose end is not in the log ends when the next call
-// starts, or at the end of the account if it is the last call. If containerd exited during a call, the call ends with
-// this exit.
+// closedCalls returns all calls in chronological order. If the log does not contain the end of a call, the call ends
+// when the next call starts. If there is no next call, the call ends at Until. If containerd exited during a call, the
+// call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })

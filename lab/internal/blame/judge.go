@@ -48,12 +48,12 @@ func (s *Score) Add(other Score) {
 // and do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The
 // rules are:
 //
-//   - A phase is right if its cause is a true cause of the stretch.
+//   - The time of a phase counts as right if the reported cause is a true cause of this time.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
 //     lists no candidates, or the cause of at least one candidate is a true cause.
-//   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong. The
-//     time within the error bound of the phase's start or end then counts as unattributed instead. So an agent gains
-//     nothing from a large error bound.
+//   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong.
+//   - Within the error bound of a phase's start or end, time with a wrong cause counts as unattributed, not as wrong.
+//     So a large error bound can turn wrong time into unattributed time, but never into right time.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -73,7 +73,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // The method "count" adds to the score the time in which a stretch and a phase overlap. The argument "length" is the
-// duration of the overlap. The argument "proven" is the part of this duration that is outside the error bounds of the
+// duration of this time. The argument "proven" is the duration of the part that is outside the error bounds of the
 // phase's start and end.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)

@@ -53,7 +53,7 @@ func (a Account) Lengths() []Length {
 		switch {
 		case c.Kind == Sandbox && len(c.Network) == 1 && c.PauseImage.From.Before(c.Network[0].From) &&
 			!c.PauseImage.From.IsZero():
-			// containerd 1 pulls the pause image first, and no log shows when the network's part begins
+			// containerd 1 pulls the pause image before the phase "network", and no log shows when this phase starts
 		case c.Kind == Sandbox && len(c.Network) == 1:
 			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():

@@ -6,9 +6,9 @@ import (
 )
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
-// possible error of each end. At the boundary between two stretches, the causes of both stretches count as right within
-// the slack. At an end without a neighboring stretch, the cause is unknown within the slack, so the result omits this
-// time. A gap between two stretches counts as a boundary if the gap is not longer than the sum of their slacks.
+// possible error of its start and of its end. Where two stretches meet, the time that can belong to either stretch gets
+// the causes of both. Where a stretch has no neighbor, the result omits the time that possibly lies outside the
+// stretch. A gap between two stretches counts as a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -31,7 +31,7 @@ func sharpen(truth []Stretch) []Stretch {
 }
 
 // If the gap between two stretches is longer than the sum of their slacks, withGaps fills the gap with a stretch that
-// has no cause.
+// has no cause. withGaps also adds such a stretch before the first stretch and after the last stretch.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -59,9 +59,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// possibleWithin returns the possible causes of a piece of time. No stretch starts or ends within the piece. If a
-// stretch contains the piece, the first cause in the result is a cause of this stretch. If a possible stretch has no
-// cause, the result "known" is false.
+// possibleWithin returns the possible causes of a period in which no stretch starts or ends. If one of the stretches
+// contains the period, the causes of this stretch come first. If a stretch without a cause can contain the period, the
+// result "known" is false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

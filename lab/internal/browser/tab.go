@@ -130,8 +130,8 @@ func (t *Tab) complain(format string, values ...any) {
 	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
 }
 
-// Complaints returns the reports of the browser since the last call of Complaints: errors and warnings on the console,
-// failed requests, policy violations and dialogs.
+// Complaints returns the problems that the browser reported since the last call of Complaints: errors and warnings on
+// the console, failed requests, policy violations and dialogs.
 func (t *Tab) Complaints() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -122,8 +122,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The command "lab status" calls plan only to print the path of kubectl. If plan fails, for example without the
-	// source directory, the command prints everything else.
+	// The command "lab status" calls plan only to print the path of kubectl. If plan fails, for example because
+	// FindSource does not find the source directory, the command omits this path.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}

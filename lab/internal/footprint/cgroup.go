@@ -103,8 +103,8 @@ func removeParent() {
 	}
 }
 
-// delegated returns the controllers of cgroup v2 that the root enables for its children. If no cgroup v2 is mounted,
-// delegated returns nil. runc enables all controllers of cgroup v2.
+// delegated returns the controllers that are enabled in the root cgroup of cgroup v2 for its children. If no cgroup v2
+// is mounted, delegated returns nil. runc enables all controllers of cgroup v2.
 func delegated() []string {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {
@@ -117,9 +117,9 @@ func delegated() []string {
 
 const subtreeControl = "cgroup.subtree_control"
 
-// undelegate disables controllers for the children of the root of cgroup v2. The kernel refuses to disable a controller
-// that a child enables for its own children. undelegate ignores the kernel's refusal, because it means that another
-// program uses the controller.
+// undelegate disables controllers for the children of the root cgroup of cgroup v2. The kernel refuses to disable a
+// controller that a child cgroup enables for its own children. undelegate ignores this refusal, because it means that
+// another program uses the controller.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -1,4 +1,5 @@
-// Package footprint removes everything that a node leaves outside the lab's own directories: container processes,
-// mounts, cgroups, directories of the kubelet and containerd, and changed kernel settings. The package searches the
-// machine and does not rely on the lab's records, so the package can also clean up after the lab was killed.
+// Package footprint removes what a node leaves on the machine: container processes, cgroups, mounts in the lab's own
+// directories, and the files and directories that the kubelet, libcni and containerd create outside these directories.
+// The package also resets the kernel settings that the node changed. The package searches the machine for containers
+// and mounts, so the package can also clean up after the lab was killed.
 package footprint

@@ -42,8 +42,8 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // paths of the directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
-	// Controllers are the controllers that the root of cgroup v2 enabled for its children. The list is nil if these
-	// controllers are unknown, and empty if the root enabled none.
+	// Controllers are the controllers that were enabled in the root cgroup of cgroup v2 for its children. The list is
+	// nil if these controllers are unknown, and empty if no controller was enabled.
 	Controllers []string `json:"controllers"`
 }
 

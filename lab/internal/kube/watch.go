@@ -51,9 +51,8 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 
 // FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
 // client-go's reflector, including protobuf, and copies the response to the given writer. If the API server ends the
-// watch, for example because the writer is slow, FollowNode opens a new watch. At the start of each response,
-// FollowNode calls the given function. FollowNode blocks until ctx ends or a request fails. The end of ctx is not an
-// error.
+// watch, for example because the writer is slow, FollowNode opens a new watch. FollowNode calls the function "opened"
+// each time a watch opens. FollowNode blocks until ctx ends or a request fails. The end of ctx is not an error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {

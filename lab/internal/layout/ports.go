@@ -19,7 +19,7 @@ const (
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
 	ControlPort    = 25001
-	MirrorPort     = 25002 // second registry, which one scenario runs in its own process
+	MirrorPort     = 25002 // second registry, which one scenario runs as a goroutine
 	MirrorControl  = 25003
 	NodeMirrorPort = 25004 // second port of the lab's registry, which some stacks use as the registry's mirror
 	KubeletHealth  = 26248

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 )
 
-// definition is the location of a CustomResourceDefinition: a file in a Go module of the project that defines the kind.
+// definition is the location of a CustomResourceDefinition: a file in a Go module. The project that defines the kind
+// publishes this module.
 type definition struct{ module, version, file string }
 
 // definitions returns the locations for all kinds that the manifests use and that are not part of Kubernetes.

@@ -38,8 +38,8 @@ type Composition struct {
 // imageName is the name of the image in the manifests.
 const imageName = "ghcr.io/podlapse/podlapse"
 
-// Compose renders a composition. The argument "manifests" is the directory that contains the base and the components.
-// Compose writes a kustomization to the directory "scratch", which must be empty.
+// Compose renders the manifests that a Composition describes. The argument "manifests" is the directory that contains
+// the base and the components. Compose writes a kustomization to the directory "scratch", which must be empty.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {

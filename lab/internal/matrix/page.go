@@ -14,7 +14,7 @@ func Scenarios() []string {
 // The names of the figures on the page.
 const (
 	FigureExact  = "within 50 ms"           // accuracy: phases within 50 ms of the truth
-	FigureError  = "within the error bound" // accuracy: phases within the agent's error bound plus 50 ms
+	FigureError  = "within the error bound" // accuracy: phases whose error is at most the error bound plus 50 ms
 	FigureWorst  = "99th percentile"        // accuracy: 99 % of the phases differ from the truth by at most this time
 	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
 	FigureRight  = "right"                  // blame: seconds with the right cause
