@@ -63,7 +63,7 @@ type alarm struct {
 }
 
 // The scenario "alerts" runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
-// creates seven situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
+// creates seven of the situations in docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
 // registry that fails for only one node, a missing agent, and a registry outage with a single node. The situation with
 // the slow registry also tests fresh nodes: the agents have just started, so all alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {

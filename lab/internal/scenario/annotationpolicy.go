@@ -96,8 +96,8 @@ func isForbidden(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusForbidden
 }
 
-// noRefusals requires that no annotation request of the current agent was refused or failed, and that no pod still
-// waits for annotations.
+// noRefusals requires that none of the current agent's annotation requests failed or were refused, and that no pod
+// still waits for annotations.
 func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
 	text, err := b.Agent.Metrics(ctx)
 	if err != nil {

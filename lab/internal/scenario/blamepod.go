@@ -63,14 +63,14 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function "put", which repairs a fault, and records the fault for the exam. The argument
+// recordCauses calls the function "put" to repair a fault, and then records the fault for the exam. The argument
 // "causes" contains the true causes before the repair. The argument "then" contains the true causes after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, but the fault delays the pod only from the given time. The given time is the time
-// when the kubelet noticed the fault.
+// blamesFrom is like recordCauses, but the fault does not delay the pod before the given time. The given time is the
+// time when the kubelet noticed the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,

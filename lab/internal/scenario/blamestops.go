@@ -72,7 +72,7 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
 // image, the second pod's sandbox is starting, and the third pod's init container is running. The stop usually lasts
-// longer than the time that each step still needs.
+// longer than the rest of each step would take without the stop.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // minimum duration of each interrupted step, without the stop
 	all := newMeeting(3)

@@ -26,11 +26,11 @@ type plugin struct {
 	dir string
 }
 
-// commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments after the start-up, and
-// after the deletion of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use
-// a port-forward, because the agent serves data about pods only to loopback clients. At the end, a browser opens the
-// agent's page through the API server's proxy. Before the test with the browser, the scenario deploys an agent that
-// serves this data to all clients.
+// commandLine tests the kubectl plugin while a pod pulls an image, after the pod's start-up, and after the pod's
+// deletion. After the start-up, the scenario tests all forms of arguments. The plugin must find the DaemonSet's agent
+// through the API server. The plugin must use a port-forward, because the agent serves data about pods only to loopback
+// clients. At the end, a browser opens the agent's page through the API server's proxy. Before the test with the
+// browser, the scenario deploys an agent that serves data about pods to all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {

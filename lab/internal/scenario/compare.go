@@ -32,7 +32,8 @@ const (
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
 	compareSamples = 10 // number of memory samples, one second apart
-	// moreMemory is the largest allowed increase in memory. The scenario must prove the limit with 95 % confidence.
+	// moreMemory is the largest allowed increase in memory. The measurements must show with 95 % confidence that the
+	// increase is within this limit.
 	moreMemory = size(1 << 20)
 )
 

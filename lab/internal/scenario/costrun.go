@@ -43,7 +43,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts - 1 { // one watch fewer, because the floor program already watches the pods
+	for range c.kind.counterparts - 1 { // StartFloor's program has already opened one of the watches
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err

@@ -69,8 +69,8 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, agentCount does not include the pod watch of the program that StartFloor starts, so the scenario charges
-// the cost of this watch to the agents.
+// cold images, agentCount does not count the pod watch of StartFloor's program. The measured cost of the agents then
+// includes the cost of this watch.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load

@@ -26,12 +26,13 @@ const (
 	fleetAgents      = 4 // number of nodes with a real agent
 )
 
-// fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
-// synthetic nodes have pods. Each node with pods also has a watch like a kubelet's watch. A few of these nodes have a
-// real agent. All other agents are replaced with bare watches that send the same request as an agent's pod watch. Most
-// bare watches are for nodes without pods: the API server must keep such a watch open, but has nothing to send. The
-// scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all
-// images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the same number of bytes.
+// fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. The
+// scenario starts pods on 100 synthetic nodes. Each node with pods also has a watch like a kubelet's watch. A few of
+// these nodes have a real agent. All other agents are replaced with bare watches that send the same request as an
+// agent's pod watch. Most bare watches are for nodes without pods: the API server must keep such a watch open, but has
+// nothing to send. The scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose
+// node already has all images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the
+// same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
 // Events of each pod, but agents on real nodes do not need these Events.
@@ -287,8 +288,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// The method "received" returns two sums of received bytes. The first sum is for the pod watches of all real agents.
-// The second sum is for the bare watches of the nodes on which a block starts pods.
+// The method "received" returns two numbers of bytes. The first number is the bytes that the pod watches of all real
+// agents received. The second number is the bytes that the bare watches of the nodes with pods received.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

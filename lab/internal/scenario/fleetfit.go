@@ -58,8 +58,8 @@ func regress(x, y []float64) (r regression) {
 	return r
 }
 
-// predict returns the line's value for a number of agents, and an upper limit with 95 % confidence. The limit assumes
-// that the line also fits beyond the measured points.
+// predict returns the line's value for a number of agents, and an upper limit with 95 % confidence. The function
+// assumes that the line is also correct beyond the measured points.
 func (r regression) predict(agents float64) (value, atMost float64) {
 	value = r.base + r.slope*agents
 	distance := agents - r.meanX

@@ -132,8 +132,8 @@ func (h hostile) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// The method "silence" opens connections from three addresses, and more from each address than the agent accepts. On
-// each connection, the method sends as much of a header as the agent accepts, and then sends nothing more.
+// From each of three addresses, the method "silence" opens more connections than the agent accepts. On each connection,
+// the method sends as much of a header as the agent accepts, and then sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {

@@ -51,7 +51,7 @@ type tenant struct {
 // hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds, from the start of a block, in which the attack runs; 0 means all rounds
+	rounds  int  // number of rounds after which the attack stops in each block; 0 if it runs in all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }

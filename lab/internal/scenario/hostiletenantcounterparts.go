@@ -24,13 +24,13 @@ type startUp struct {
 }
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
-// compared blocks, the agent has the same flags. Outcome, pulls and long phases must be the same in all blocks.
-// Durations are allowed to differ by the sum of three values: the largest difference between the counterparts, the
-// agent's error bounds, and the tenant's real load.
+// compared blocks, the agent has the same flags. Outcome, pulls and long phases must be the same in all blocks. In
+// addition to the result of differenceInTruth, the duration of a phase is allowed to change by the sum of three values:
+// the largest difference between the two blocks without the attack, the agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
-// busy machine, nor the durations of phases that end when the kubelet retries. The method exam.judge compares all
-// phases with the independent logs.
+// busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
+// phase. The method exam.judge compares all phases with the independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -101,9 +101,9 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 }
 
 // differenceInTruth returns how much longer a pod really waited during the attack than without the attack, according to
-// the independent logs. The result is negative if the wait was shorter. A wait in the pull queue ends when the blocking
-// pull ends. A wait for a missing object ends when the kubelet retries. If the cause is neither blame.PullQueue nor
-// blame.Config, differenceInTruth returns 0.
+// the independent logs. The result is negative if the pod waited longer without the attack. A wait in the pull queue
+// ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries. If the cause is neither
+// blame.PullQueue nor blame.Config, differenceInTruth returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

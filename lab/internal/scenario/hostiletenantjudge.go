@@ -23,8 +23,9 @@ const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples from one scrape to the next
-	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. A phase must
-	// take at least comparedFrom in each counterpart of the pod. Shorter durations depend on the load of the machine.
+	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. The scenario
+	// compares a phase only if the phase takes at least comparedFrom in each counterpart of the pod. Shorter durations
+	// depend on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
 	// requests cause real load. The comparison with the independent logs does not use loadLimit.
@@ -88,8 +89,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics checks how much the metrics of pulls grew during the block. The durations must not grow by more than the
-// time that the pulls of the block can take. The metrics must count the real pulls under their registry, and must not
+// judgeMetrics checks how much the pull metrics grew during the block. The total pull time, unpack time and busy time
+// must each grow by at most the duration of the block. The total queue time must grow by at most this duration
+// multiplied by the number of honest pods. The metrics must count the real pulls under their registry, and must not
 // contain a name that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
@@ -133,8 +135,9 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	}
 }
 
-// judgeClock requires that the interval of the agent's clock skew includes zero, because the node and the control plane
-// use the same clock. During the attack, the interval of the clock skew is allowed to grow by at most one second.
+// judgeClock requires that zero lies between the agent's two bounds for the clock skew, because the node and the
+// control plane use the same clock. During the attack, the difference between the two bounds must grow by at most one
+// second.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)

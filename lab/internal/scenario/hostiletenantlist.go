@@ -218,7 +218,7 @@ func storeElsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// namedElsewhere tries to store Events about a pod in another namespace in the tenant's own namespace.
+// namedElsewhere tries to store Events in the tenant's own namespace. Each Event is about a pod in another namespace.
 func namedElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {

@@ -38,8 +38,8 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The installation "own" is the default installation, which only this scenario uses. In other scenarios, the agent
-	// runs as UID 0, because the lab's agent writes files.
+	// The installation "own" is the default installation. Only this scenario tests the default installation. In other
+	// scenarios, the agent runs as UID 0, because the lab's agent writes files.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type knownSpan struct {
 	from, to bench.Span
 }
 
-// The type "accounts" contains the records of each independent source about one pod.
+// The type "accounts" contains the records about one pod from all independent sources.
 type accounts struct {
 	takenUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
 	boundAt   time.Time // time at which the scheduler bound the pod, from the scheduler's Event
@@ -104,7 +104,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 
 // The method "lengths" returns the true durations of the phases on the node's clock. If a component starts or ends a
 // phase, the component's own log contains the time of this start or end. The times in these logs are accurate to one or
-// two milliseconds. If an injected delay ends the phase, the injector's log contains the time of the end:
+// two milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
 //
 //   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
 //     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
@@ -113,13 +113,13 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     exits after its last log line. The runtime's timestamp for the start of the phase "network" lies between the
 //     request for a sandbox and the start of the plugin.
 //   - The phases "pull" and "unpack" together last from the request for the image until the image is complete. The
-//     phase "unpack" is the part after the last byte. The runtime's log shows the time when the runtime starts to
+//     phase "unpack" begins when the last byte arrives. The runtime's log shows the time when the runtime starts to
 //     process the request. The duration that the kubelet measures for a pull starts with the kubelet's call to the
 //     runtime.
-//   - The phase "init_run" lasts from the time when the container runs until the process's last log line. The runtime's
-//     timestamp for the start of the container is between the request and the response. The first log line can be
-//     earlier or later than the runtime's timestamp.
-//   - The phase "post_start_hook" lasts from the time when the container runs until the hook's last log line.
+//   - The phase "init_run" lasts from the time when the container starts to run until the process's last log line. The
+//     runtime's timestamp for the start of the container is between the request and the response. The process's first
+//     log line can be earlier or later than this timestamp.
+//   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
 //   - The phases "startup_probe" and "readiness_probe" each last from the end of the previous step until the probe logs
 //     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server
 //     learns the probe's result from the kubelet. The kubelet logs the time when the kubelet learns the result of a
@@ -147,8 +147,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process. If one probe succeeds late, the next phase is
-	// shorter, because a part of its delay is already over.
+	// All delays below count from the start of the container's process. If a probe succeeds late, a part of the next
+	// phase's delay is already over, so the next phase is shorter.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -162,7 +162,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // an agent that was down while both probes passed cannot separate the probes
+		if !p.completes() { // an agent that was down when both probes passed can merge their phases
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -208,8 +208,9 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. The creation happens between the scenario's
-// request and the response. All other milestones happen after the steps that cause them, and before the first reports
-// about them. These reports are the scheduler's Event, and pod statuses in the scenario's watch.
+// request and the response. Each later milestone happens after the step that causes it, and before the first report
+// about it. The report is the scheduler's Event for the milestone "scheduled", and a pod status in the scenario's watch
+// for the other milestones.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -24,7 +24,8 @@ const (
 	ordinarySize = 8 << 20
 )
 
-// lazyCase is a pull on a node with a lazy snapshotter. The registry's log and containerd's log are the truth.
+// lazyCase is a pull on a node with a lazy snapshotter. The scenario compares the agent's report with the registry's
+// log and containerd's log.
 type lazyCase struct {
 	pod      string
 	mounted  bool // true if the image has a layer that the snapshotter mounts
