@@ -10,15 +10,15 @@ import (
 )
 
 // The constant "exact" is the largest accepted difference between the truth and the agent's duration of a phase on the
-// node's clock. The lab reads the truth from logs, which can also be wrong by up to the value of "exact": these logs
-// show the start of a phase some milliseconds late, and the end some milliseconds early.
+// node's clock. The lab reads the truth from logs. The logs show the start of a phase some milliseconds late, and its
+// end some milliseconds early. The duration from the logs can therefore also be wrong by up to the value of "exact".
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. In the
-// lab, the longest such delay was 60 ms. For a pull, callLimit does not include the time in the pull queue.
+// callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the
+// longest such delay was 60 ms. For a pull, callLimit does not include the time in the pull queue.
 const callLimit = 150 * time.Millisecond
 
-// injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
+// On a very busy machine, a phase may exceed its injected delay by up to injectorLimit.
 const injectorLimit = 5 * time.Second
 
 // newReading returns a reading that contains the truth about a phase, but none of the agent's values.
@@ -66,7 +66,7 @@ type reading struct {
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // name of the phase that contains this phase, completely or partly
+	mergedIn              string        // name of the phase that contains this phase or can contain a part of it
 	holder                time.Duration // duration of the phase "mergedIn" if "mergedIn" contains this phase completely
 	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
@@ -151,8 +151,8 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The group phase
-// must be at least as long as the true phase, minus the difference that isAccurate allows. If containerd discards
+// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The true duration
+// of the phase must not exceed the duration of the group phase by more than isAccurate allows. If containerd discards
 // layers after unpacking, it is correct to report only the group phase.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited

@@ -16,7 +16,7 @@ type tally struct {
 	discards bool         // true if containerd discards layers; the agent can then merge pulling and unpacking
 	waits    waitSamplers // if waits is empty, every phase must be as accurate as on an idle machine
 	stamps   int          // number of compared milestones and spans on the control plane's clock
-	refuted  []string     // agent's values whose interval does not contain the truth, as text
+	refuted  []string     // one text for each value that is missing or contradicts the truth
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
@@ -114,17 +114,17 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
-// The true interval begins with the start of an API call or with another cause of the milestone, and ends with the end
-// of this call or with another consequence of the milestone. The true interval is usually some milliseconds long. If
-// the agent's interval does not overlap the true interval, the agent is wrong. If the two intervals overlap, the agent
-// is wrong by at most some milliseconds.
+// The true interval begins with a cause of the milestone, for example the start of an API call. It ends with a
+// consequence of the milestone, for example the end of this call. The true interval is usually some milliseconds long.
+// If the agent's interval does not overlap the true interval, the agent is wrong. If the two intervals overlap, the
+// agent is wrong by at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method "limits" returns the shortest and the longest possible duration of the span. The agent's value plus or
-// minus the error bound must overlap the interval from the shortest to the longest duration.
+// The method "limits" returns the shortest and the longest possible duration of the span. At least one duration between
+// these limits must lie within the error bound of the agent's value.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -170,8 +170,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that 99 % of the phases are accurate, and that the agent's durations differ from the true
-// durations by at most the error bounds.
+// judgeExactness requires that at least 99 % of the phases are accurate. judgeExactness also calls judgePromises.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, matrix.FigureExact, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100,
 		func(r reading) bool { return r.isAccurate() || t.discards && r.isMerged() })
@@ -200,11 +199,10 @@ func (t *tally) percentile(p int) time.Duration {
 	return offs[(len(offs)*p+99)/100-1]
 }
 
-// judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
-// agent's error bound. The agent must report every phase, or list the phase in the field "merged_with" of another
-// phase. At most one percent of the durations on the node's clock is allowed to differ from the truth by more than the
-// error bound, because the lab cannot always measure the truth accurately: on a busy machine, other work can delay the
-// log line about an event.
+// judgePromises requires that every value on the control plane's clock agrees with the truth within the agent's error
+// bound. The agent must report every phase, or list the phase in the field "merged_with" of another phase. For at most
+// one percent of the phases, holdsTruth may reject the reported duration. The lab cannot always measure the truth
+// accurately: on a busy machine, other work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged, avoidable := 0, 0

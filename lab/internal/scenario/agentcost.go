@@ -16,8 +16,8 @@ import (
 // The load of the scenario "agent-cost".
 const (
 	ownBlocks      = 4   // number of blocks for each kind of image: already on the node, or cold
-	ownPresentPods = 30  // number of pods in a block with images that are already on the node
-	ownColdPods    = 10  // number of pods in a block with images that the node must pull
+	ownPresentPods = 30  // number of pods in a block if the node already has their images
+	ownColdPods    = 10  // number of pods in a block if the node must pull their images
 	fullNode       = 110 // the kubelet's default maximum number of pods
 	idleMinutes    = 2
 	scrapeInterval = 15 * time.Second
