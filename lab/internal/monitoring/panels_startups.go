@@ -1,6 +1,6 @@
 package monitoring
 
-// Titles of the rows that need an optional flag of the agents. Without the flag, the row is empty.
+// Titles of the rows that need an optional flag of the agents. If no agent sets the flag for a row, the row is empty.
 const (
 	NodeStartUpRow = "Node start-up"
 	WorkloadsRow   = "Workloads in $namespace, totals"

@@ -61,7 +61,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes each kept log whose original log the kubelet has deleted.
+// ForgetAgentLogs removes the kept logs whose originals no longer exist.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -81,8 +81,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the log of the newest agent, which is the kept log with the latest change. Without kept logs,
-// latestKeptLog returns an empty string.
+// latestKeptLog returns the path of the kept log that changed last. This log belongs to the newest agent. Without kept
+// logs, latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid
 	var at time.Time

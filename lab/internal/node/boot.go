@@ -46,7 +46,7 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	return n.await(ctx, n.kubelet())
 }
 
-// BootFiles writes a directory and returns its path. An agent can use the directory as the proc file system of a
+// BootFiles creates a directory and returns its path. An agent can use the directory as the proc file system of a
 // machine with the given boot time. The kernel's boot time cannot change while the machine runs. The directory contains
 // the machine's real boot ID, because the kubelet also reads the real boot ID.
 func (n Node) BootFiles(booted time.Time) (string, error) {

@@ -47,7 +47,7 @@ func (n Node) etcd() component {
 	}
 }
 
-// apiServer returns the component of the API server with the given additional flags.
+// apiServer returns the component that runs the API server with the given additional flags.
 func (n Node) apiServer(flags ...string) component {
 	ca := n.certificate("ca.crt")
 	return component{

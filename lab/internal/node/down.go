@@ -67,7 +67,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before.RestoreCgroups() // before Unmount, because the machine itself might not mount cgroup v2
+	before.RestoreCgroups() // must run before Unmount, because the machine itself might not mount cgroup v2
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label "node" of each target is
 // the name of the agent's node.
 type Monitoring struct {
-	// Time between two scrapes. By default, also the time between two evaluations of a rule.
+	// Time between two scrapes and, for rule groups without their own interval, between two evaluations.
 	Interval time.Duration
 	Rules    []byte // content of a rule file
 	Extra    string // name of the first extra agent's node; empty if there is no extra agent

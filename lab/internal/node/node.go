@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// Node is one lab on this machine. Up and Down hold the node's lock only until they return. A caller that needs the
-// node for itself afterwards must call Hold.
+// Node is the node of one lab on this machine. Up and Down hold the node's lock only until they return. A caller that
+// must exclude other lab commands for longer must call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs
@@ -49,7 +49,7 @@ func (n Node) Kubelet() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
 }
 
-// Registry returns a client of the registry's control address.
+// Registry returns a client for the registry's control address.
 func (n Node) Registry() registry.Client {
 	return registry.Client{Address: layout.Address(layout.ControlPort)}
 }

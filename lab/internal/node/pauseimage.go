@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pauseRepository is the repository of the pause image on stacks with ColdPause, whose node pulls the pause image when
-// the first pod starts.
+// pauseRepository is the repository of the pause image on stacks with ColdPause. On these stacks, the node pulls the
+// pause image when the first pod starts.
 const pauseRepository = "podlapse-lab/pause"
 
 // pauseLayer is the size of the layer that pushPauseImage adds to the base image. The layer is so large that the pull
@@ -26,7 +26,7 @@ func (n Node) pauseImage(base string) string {
 	return layout.Address(layout.RegistryPort) + "/" + pauseRepository + ":1"
 }
 
-// pushPauseImage pushes the pause image if the node does not have the image at the start. The node pulls the image when
+// pushPauseImage pushes the pause image to the lab's registry on a stack with ColdPause. The node pulls the image when
 // the first pod starts.
 func (n Node) pushPauseImage(ctx context.Context) error {
 	if !n.Stack.ColdPause {
@@ -65,8 +65,8 @@ func (n Node) ForgetPauseImage(ctx context.Context) error {
 	return nil
 }
 
-// IsColdPause reports whether an image is the pause image that the node does not have at the start. If containerd
-// itself starts the pull, the image's name contains only the repository and the host, without the port.
+// IsColdPause reports whether an image is the pause image of a stack with ColdPause. If containerd itself starts the
+// pull, the image's name contains only the repository and the host, without the port.
 func (n Node) IsColdPause(image string) bool {
 	host, rest, _ := strings.Cut(image, "/")
 	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&

@@ -101,7 +101,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // a repair also creates missing directories
 		return err
 	}
-	if err := n.Thaw(); err != nil { // a killed scenario leaves components frozen
+	if err := n.Thaw(); err != nil { // a killed scenario can leave components frozen
 		return err
 	}
 	base, err := n.BaseImage()

@@ -85,8 +85,9 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// handlerOf returns the handler of all requests. Like an API server, the handler responds with the status 503 if an
-// agent does not respond. The handler refuses all other requests, such as port-forwards.
+// handlerOf returns the handler of the proxy. The handler lists the agents' pods and forwards GET requests to the
+// agents. Like an API server, the handler responds with the status 503 if an agent does not respond. Any other request,
+// such as a port-forward, gets the status 404.
 func handlerOf(agents []Agent) (http.Handler, error) {
 	const pods = "GET /api/v1/namespaces/{namespace}/pods"
 	list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}

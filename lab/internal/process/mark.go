@@ -17,7 +17,7 @@ func mark(run, component string) string { return markVariable + "=" + run + ":" 
 // Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
-	Component  string // name of the component that started the process, directly or indirectly
+	Component  string // name of the component to which the process belongs
 	Executable string // path of the process's program
 }
 

@@ -54,7 +54,7 @@ type Starter struct {
 }
 
 // Start starts and records a process. The process runs in its own session, so that the process keeps running after the
-// caller exits. If the process exits before the caller, Start reaps the process.
+// caller exits. If the process exits while the caller still runs, a goroutine reaps the process.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -104,8 +104,9 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		// therefore never run in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread cannot end, and /proc/self shows the namespaces of the main thread. This goroutine keeps
-			// the main thread while the inner call runs, so the inner call's goroutine gets another thread.
+			// The main thread must keep its namespaces, because it cannot end, and /proc/self shows its namespaces.
+			// This goroutine keeps the main thread while the inner call runs, so the inner call's goroutine gets
+			// another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

@@ -17,7 +17,7 @@ type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
-	link    *link // link of the rule if the rule is shared; otherwise nil
+	link    *link // link of the rule if the rule's field Shared is true; otherwise nil
 
 	status  int
 	sent    int64
@@ -28,8 +28,8 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. Each write reads the
-// clock, so a fast stream needs larger writes.
+// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. The registry reads
+// the clock for each write, so a fast stream needs larger writes.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -124,8 +124,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method "pace" waits until the rate limit permits n more bytes. Without a shared link, each delay counts from the
-// start of the body, not from the last write, so that errors of single sleeps do not add up.
+// The method "pace" waits until the rate limit permits n more bytes. Without a shared link, the method computes each
+// delay from the start of the body and not from the last write, so that errors of single sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The kinds of requests for Rule.Kind and Access.Kind.
+// The kinds of requests, for the fields Rule.Kind and Access.Kind.
 const (
 	KindManifest = "manifest"
 	KindBlob     = "blob"

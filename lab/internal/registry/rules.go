@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// link simulates a network link that all responses under one shared rule use together. link is safe for concurrent use.
+// link simulates a network link. If a rule's field Shared is true, all responses under this rule use the same link.
+// link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time when the last byte has passed and the link is free again
+	free time.Time // time when the link has transferred all bytes and is free again
 }
 
 // The method "pass" simulates the transfer of bytes over the link at the given rate, and returns the time when the last
@@ -68,8 +69,9 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// The method "take" returns the rule for a request, and counts the use of the rule. If the rule is shared, the method
-// also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
+// The method "take" returns the rule for a request, and counts the use of the rule. If the rule's field Shared is true,
+// the method also returns the link that all responses under this rule use. If no rule matches, the method returns the
+// zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

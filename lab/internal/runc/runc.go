@@ -1,5 +1,5 @@
-// Package runc is a program that containerd runs instead of runc on a node whose cgroups lack controllers. Without the
-// controllers for memory and CPU, runc cannot create a container that has limits.
+// Package runc is a program that containerd runs instead of runc on a node whose cgroup v2 lacks the controllers for
+// memory and CPU. Without these controllers, runc cannot create a container that has limits.
 package runc
 
 import (
@@ -18,8 +18,8 @@ import (
 // ProgramName is the file name of the program.
 const ProgramName = "runc-without-limits"
 
-// Main removes the limits from the container that runc is about to create, and replaces the process with runc. The
-// arguments and the environment are those of runc. Main finds runc in PATH. Main returns only after a failure. The
+// Main removes the limits from the configuration of a new container, and then replaces the current process with runc.
+// The arguments and the environment are those of runc. Main finds runc in PATH. Main returns only after a failure. The
 // result is the exit code.
 func Main(args, environment []string, stderr io.Writer) int {
 	err := prepare(args)
