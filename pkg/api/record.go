@@ -146,8 +146,8 @@ type PullRecord struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
-	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
-	// registry. See timeline.Pull.Sized.
+	// Sized is true if the pull downloaded content, Pull is known, and Download.Bytes is known and belongs to this pull
+	// alone. Only then, Download.Bytes divided by Pull shows the speed of the registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
 	// BlockedBy is the pull of another pod that delayed this pull the longest in the node's queue. BlockedBy can be a
 	// pull of the same image.

@@ -7,8 +7,8 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
-	// Since is the time from which the sums are complete: the start of an hour, or the start of the first agent. If the
-	// agent was down for more than an hour, Since is one hour before its restart.
+	// Since is the time from which the sums are complete: the start of an hour, or the time when the node's first agent
+	// started. If no agent ran for more than an hour, Since is one hour before the start of the next agent.
 	Since Instant `json:"since"`
 	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
 	// the first page contains Totals, and only if the request selects no namespace.
@@ -46,9 +46,9 @@ type ReportItem struct {
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`
 	// Total is the total duration of the workload's start-ups, including the current age of start-ups in progress.
-	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed. A
-	// start-up in Unfinished lacks later phases, so it is not suitable for comparisons. Causes splits Total and
-	// Unfinished by cause.
+	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed.
+	// These start-ups lack later phases, so they are not suitable for comparisons. Causes splits Total and Unfinished
+	// by cause.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`
 	Causes     []CauseTotals `json:"causes"`

@@ -45,7 +45,7 @@ func (s Seconds) MarshalJSON() ([]byte, error) { return s.text(), nil }
 // the point. UnmarshalJSON rejects any value that it cannot store exactly.
 func (s *Seconds) UnmarshalJSON(data []byte) error {
 	text := string(data)
-	if text == "null" { // encoding/json ignores null by convention
+	if text == "null" { // by convention, null leaves the value unchanged (json.Unmarshaler)
 		return nil
 	}
 	parsed, err := parseSeconds(text)

@@ -31,7 +31,7 @@ type WhatIfRecord struct {
 	// from GainLeast to GainMost. Gain is absent if the saved time depends on chance, as with a shorter probe period.
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainLeast is negative if the
-	// start-up can also take longer, for example because a probe happens at another moment.
+	// start-up can also take longer, for example because a probe happens at a different time.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
@@ -46,7 +46,7 @@ type WhatIfMean struct {
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
 	Of         int    `json:"of"`        // number of completed start-ups of the workload
-	// Total is the mean duration that the start-ups with a prediction had without the change.
+	// Total is the mean duration without the change, over the start-ups that have a prediction.
 	Total      Seconds `json:"total_seconds"`
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`

@@ -27,7 +27,7 @@ type WorkloadSummary struct {
 	// Durations and Slowest are nil if no completed start-up has a known duration.
 	Durations *WorkloadDurations `json:"durations,omitempty"`
 	Slowest   *WorkloadPod       `json:"slowest,omitempty"`
-	// Causes and Phases each add up to exactly Durations.Mean. Causes and Phases start with the largest mean.
+	// Causes and Phases each add up to exactly Durations.Mean. Both are sorted by mean, the largest first.
 	Causes []WorkloadCause `json:"causes"`
 	Phases []WorkloadPhase `json:"phases"`
 	Images WorkloadImages  `json:"images"`
@@ -147,14 +147,14 @@ type WorkloadDifference struct {
 	// Seconds.
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
-	// P is the p-value of the rank test, multiplied by the number of comparisons. PWithErrors is P for the least
-	// favorable durations that the error bounds allow. PWithErrors is 1 if the error bounds allow durations that
+	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. PWithErrors is P for
+	// the durations within the error bounds that make the difference smallest. PWithErrors is 1 if these durations
 	// reverse the difference. P and PWithErrors are 0 if one side has fewer than 3 start-ups.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
-	// Parts contains the phases whose own difference is more than noise and more than the error bounds, the largest
-	// difference first. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals
-	// Seconds.
+	// Parts contains the phases that explain the difference, the largest difference first. Such a phase makes up at
+	// least 5 % of the whole difference, and the difference in this phase is more than noise and more than the error
+	// bounds. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
 	// Unproven contains the phases whose means differ most, the largest difference first. For each of these
@@ -169,20 +169,20 @@ type WorkloadPart struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds Seconds        `json:"seconds"`
 	Error   Seconds        `json:"error_seconds"`
-	// P is the p-value of the rank test, corrected for the number of compared phases. The test uses the least favorable
-	// durations that the error bounds allow.
+	// P is the p-value of the rank test, corrected for the number of compared phases. The test uses the durations
+	// within the error bounds that make the difference smallest.
 	P float64 `json:"p"`
 }
 
-// WorkloadVerdict tells whether the data supports a difference.
+// WorkloadVerdict states whether the data shows a difference.
 type WorkloadVerdict string
 
-// Values of WorkloadVerdict. Only MoreThanNoise supports a statement about a difference.
+// Values of WorkloadVerdict. Only MoreThanNoise means that the data shows a difference.
 const (
 	// MoreThanNoise means that the difference is more than noise and more than the error bounds of the durations.
 	MoreThanNoise WorkloadVerdict = "more_than_noise"
 	WithinNoise   WorkloadVerdict = "within_noise"
-	// WithinErrors means that the difference is more than noise, but that the error bounds can explain it.
+	// WithinErrors means that the difference is more than noise, but the error bounds can explain it.
 	WithinErrors WorkloadVerdict = "within_errors"
 	// TooFew means that the number of start-ups is too small to prove a difference, whatever the durations are.
 	TooFew WorkloadVerdict = "too_few"

@@ -1,6 +1,6 @@
 // Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses, and a stream that
-// resumes after a broken connection. Package client needs only package net/http and the types of package api. The
-// agent's command line and kubectl-podlapse call package client. Methods run on the caller's goroutine.
+// resumes after a broken connection. Package client imports only the standard library and packages api and timeline.
+// The agent's command line and kubectl-podlapse call package client. Methods run on the caller's goroutine.
 package client
 
 import (
@@ -168,7 +168,7 @@ func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 // Totals returns the totals of the start-ups that ended between two times. If the argument "since" is zero, the time
 // range begins with the oldest start-up that the agent remembers. If the argument "until" is zero, the totals also
 // contain the pulls in progress and the failed pulls of start-ups in progress. If namespaces are given, the totals
-// contain only the pods of these namespaces. An agent of an older version responds with status 404.
+// cover only the pods of these namespaces. An agent that is too old for /api/v1/totals responds with status 404.
 func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces ...string) (api.TotalsRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	if !until.IsZero() {
@@ -181,7 +181,8 @@ func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces .
 	return totals, err
 }
 
-// Phases returns the cause and the meaning of each phase. An agent of an older version responds with status 404.
+// Phases returns the cause and the meaning of each phase. An agent that is too old for /api/v1/phases responds with
+// status 404.
 func (c Client) Phases(ctx context.Context) (api.PhaseList, error) {
 	list, err := get[api.PhaseList](ctx, c, nil, "phases")
 	if err == nil && list.Items == nil {

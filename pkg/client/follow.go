@@ -33,8 +33,8 @@ const (
 	KindGone  = "gone"  // Pod: the pod's object was removed
 	KindPulls = "pulls" // Pulls: all pulls in progress
 
-	// Follow itself creates KindOpen and KindBroken. Between KindBroken and the next KindOpen, Follow reports no
-	// changes.
+	// KindOpen and KindBroken come from Follow, and not from the agent. Between KindBroken and the next KindOpen,
+	// Follow reports no changes.
 	KindOpen   = "open"   // the stream is open
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )

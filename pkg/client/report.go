@@ -18,8 +18,8 @@ const (
 
 // Report returns the sums of two kinds of start-ups: the start-ups that ended in the hours since the given time, and
 // the start-ups in progress. Report fetches all pages. If the argument "since" is zero, the report covers the past 24
-// hours. If namespaces are given, the report contains only the items of these namespaces, and no totals. An agent of an
-// older version, or without a history, responds with status 404.
+// hours. If namespaces are given, the report contains only the items of these namespaces, and no totals. An agent that
+// is too old for /api/v1/report, or that keeps no sums, responds with status 404.
 func (c Client) Report(ctx context.Context, since time.Time, namespaces ...string) (api.ReportRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	query.Set("limit", strconv.Itoa(reportPage))

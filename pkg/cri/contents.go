@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxContents = 256 // maximum number of cached images; the largest image takes 30 KB
+	maxContents = 256 // maximum number of cached images; each image takes at most 30 KB
 	maxLayers   = 128 // maximum number of layers of an image; overlayfs in containerd cannot mount more layers
 	maxIndexes  = 3   // maximum number of levels of nested indexes
-	// maxTries limits the number of manifests that the agent tries for an index. containerd downloads only the best
-	// manifest of an index.
+	// maxTries limits the number of manifests that the agent tries for an index. containerd downloads only one
+	// manifest of an index: the best match for the machine.
 	maxTries = 4
 )
 

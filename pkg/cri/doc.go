@@ -1,9 +1,9 @@
 // Package cri asks the node's container runtime for the facts about a pod. The package uses CRI and, if the
 // runtime is containerd, also containerd's own stores: sandboxes, images, content and snapshots.
 //
-// The package can only read. The runtime's socket has no read-only mode, so the connection permits only the
-// calls and streams of two short tables (allow.go). The connection refuses every other method without sending a
-// request.
+// The package can only read from the runtime. The runtime's socket has no read-only mode, so the connection permits
+// only the calls and streams of two short tables (allow.go). The connection refuses every other method without sending
+// a request.
 //
 // The list of an image's parts comes from containerd's content store. The author of the image wrote this list, so the
 // list is untrusted. manifest.go parses the list within limits, contents.go caches the list, and layers.go adds the

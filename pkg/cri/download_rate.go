@@ -20,8 +20,9 @@ const (
 // blobBytes is the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// startedAt is the time when a download in progress started, or when a completed download ended. For an unpacked
-	// layer whose blob is absent, startedAt is zero, because the bytes might not come from a download.
+	// For a blob that containerd is downloading, startedAt is the start of the download. For a complete blob, startedAt
+	// is the end of the download. For an unpacked layer whose blob is absent, startedAt is zero, because the bytes
+	// might not come from a download.
 	startedAt time.Time
 }
 
@@ -43,7 +44,7 @@ type receivedTotal struct {
 
 // The method "next" returns the state after a new query. The argument "at" is the time of this query. The receiver is
 // the state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the
-// method starts to count from zero.
+// count for the image starts again at zero.
 //
 // The method "next" counts only bytes that arrived between the two queries. The method does not count bytes that a pull
 // found on the node: the earlier part of a resumed download, or a layer of another image. A blob that became complete

@@ -41,7 +41,7 @@ func (a *responder) layers(ctx context.Context, refs []string, images []timeline
 			return err
 		}
 	}
-	for i := range images { // a second loop, because arrival times are more important than unpacking times
+	for i := range images { // a second loop: the queries for arrival times come first, because ctx can end
 		if len(found[i].layers) == 0 {
 			continue
 		}

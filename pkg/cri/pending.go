@@ -99,8 +99,8 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// The method "finish" ends a request that the runtime responded to. If a caller repeated the request while it ran, the
-// method adds the repeated request to the queue.
+// The method "finish" ends a request that the runtime responded to. If a caller repeated the request while a worker
+// ran it, the method adds the repeated request to the queue.
 func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +113,8 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.wakeWorker()
 }
 
-// The method "fail" ends a request without a response. The method either schedules a retry, or gives up the request and
-// returns true.
+// The method "fail" handles a request that got no response. The method either schedules a retry, or gives up the
+// request and returns true.
 func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -89,7 +89,7 @@ func checkFilters(filters, want []string) error {
 	return nil
 }
 
-// smallBlob requires a size limit, because the size of a layer can be several gigabytes.
+// smallBlob permits only requests that limit the size of the response, because a layer can have several gigabytes.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("the field \"size\" must be 1 to %d", maxBlob+1)

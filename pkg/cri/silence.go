@@ -31,7 +31,7 @@ func (s *silence) untilBeat() time.Duration {
 }
 
 // recordResponse records the response to a request sent at sentAt. If the response was slow while pods were starting,
-// recordResponse also reports a silence to Observe.
+// recordResponse also passes a RuntimeSilent to Config.Observe.
 func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowResponse {
 		s.recordEnd(ctx, c)
@@ -40,8 +40,8 @@ func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time
 	s.respondedAt = c.Now()
 }
 
-// recordEnd records the first response after a silence and reports the silence to Observe if pods were starting during
-// the silence.
+// recordEnd records the first response after a silence. If pods were starting during the silence, recordEnd also passes
+// a RuntimeSilent to Config.Observe.
 func (s *silence) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.respondedAt
 	s.respondedAt = now

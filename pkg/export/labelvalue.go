@@ -3,7 +3,7 @@ package export
 import "strings"
 
 // maxName is the maximum length of an object's name in bytes, and maxKind is the maximum length of a kind. The API
-// server does not enforce these limits for owners in a pod's metadata. (k8s.io/apimachinery/pkg/util/validation:
+// server does not enforce these limits in a pod's owner references. (k8s.io/apimachinery/pkg/util/validation:
 // DNS1123SubdomainMaxLength, DNS1035LabelMaxLength)
 const (
 	maxName = 253

@@ -6,7 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxPods limits the number of pods with series in one scrape. Kubernetes is designed for fewer pods on a node.
+// maxPods limits the number of pods with series in one scrape. Kubernetes is designed for at most 110 pods on
+// each node.
 const maxPods = 250
 
 // podSeries reads the current pods at each scrape, so a deleted pod has no series.

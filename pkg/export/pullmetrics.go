@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls of all settled start-ups, including failed start-ups, and the pulls for ephemeral
-// containers.
+// pullMetrics counts the pulls for ephemeral containers, and the pulls of all settled start-ups, including failed
+// start-ups.
 type pullMetrics struct {
 	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec

@@ -8,20 +8,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// MaxWorkloads is the maximum number of workloads with their own series. Each of these workloads has two series, plus
-// one series for each cause of its start-ups.
+// MaxWorkloads is the maximum number of workloads with their own series. Each of these workloads has at most two
+// series, plus one series for each cause of its start-ups.
 const MaxWorkloads = 50
 
-// freeAfter is the time after which an idle workload loses its series, if another workload needs the series.
+// freeAfter is the time after which an idle workload can lose its series to make room for another workload.
 const freeAfter = time.Hour
 
 // otherWorkloads is the label value of all workloads without their own series.
 const otherWorkloads = "other"
 
-// WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. A later
-// workload gets the series of a workload that has had no start-up for an hour. If every workload with its own series
-// has had a start-up in the past hour, a later workload counts as the workload "other". WorkloadSeries is not safe for
-// concurrent use.
+// WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. To make
+// room for a later workload, WorkloadSeries deletes the series of a workload that has had no start-up for an hour. If
+// every workload with its own series has had a start-up in the past hour, a later workload counts as the workload
+// "other". WorkloadSeries is not safe for concurrent use.
 type WorkloadSeries struct {
 	limit    int
 	latest   map[workload]time.Time // time of the latest start-up of each workload with its own series
@@ -88,7 +88,7 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	if !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
 		return workload{name: otherWorkloads}
 	}
-	if !named || t.SettledAt.After(latest) { // after its start, an agent counts earlier start-ups in any order
+	if !named || t.SettledAt.After(latest) { // start-ups from before the agent's start can come in any order
 		s.latest[w] = t.SettledAt
 	}
 	return w
