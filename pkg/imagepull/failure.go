@@ -124,8 +124,8 @@ func withoutNames(text string) string {
 	return strings.Join(words, " ")
 }
 
-// isName reports whether a word is a name, such as a host or a path, and not an ordinary word. A name contains a slash,
-// a colon, an at sign or a dot.
+// isName reports whether a word is a name, such as a host or a path, and not an ordinary word. A word that contains a
+// slash, a colon, an at sign or a dot counts as a name.
 func isName(word string) bool {
 	switch word {
 	case "i/o", "client.timeout": // words of Go's own messages

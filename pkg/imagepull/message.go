@@ -36,7 +36,8 @@ type Message struct {
 	Combined bool
 
 	// AccessChecked is true if the image was already on the node (KindAlreadyPresent) and the kubelet checked whether
-	// the pod has access to it. Since version 1.35, kubelets check the access by default.
+	// the pod has access to it. By default, kubelets of version 1.35 and later check a pod's access to an image that is
+	// on the node.
 	AccessChecked bool
 
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is

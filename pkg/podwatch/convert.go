@@ -78,9 +78,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// isRemote reports whether a volume needs a component other than the kubelet. The kubelet itself provides volumes that
-// contain data of API objects, and volumes that are directories of the node. Image volumes are not remote, because the
-// runtime pulls their images.
+// isRemote reports whether a volume needs a component other than the kubelet and the container runtime. The kubelet
+// itself provides volumes that contain data of API objects, and volumes that are directories of the node. The runtime
+// provides image volumes.
 func isRemote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})

@@ -50,8 +50,8 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Terminations is true if PodSeen includes the progress of deletion. Observe then also receives changes that affect
-	// only this progress.
+	// Terminations is true if PodSeen includes the progress of deletion. If Terminations is true, Observe also receives
+	// changes that affect only the progress of a deletion.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
@@ -63,7 +63,7 @@ type Config struct {
 	Verifier Verifier
 }
 
-// Pods is the source that observes the pods of one node. Pods keeps only the fields of timeline.Pod.
+// Pods is the source that observes the pods of one node. The type Pods does not keep whole pod objects.
 type Pods struct {
 	config   Config
 	resource podResource
@@ -177,8 +177,8 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		}
 		if options.SendInitialEvents != nil {
 			// errors.New hides the type of err, so that the reflector does not recognize a refused connection. If the
-			// reflector recognized it, the reflector would wait internally and ignore the end of ctx. After an error of
-			// unknown type, the reflector tries a plain list, and returns to Run if the list fails.
+			// reflector recognized a refused connection, the reflector would wait internally and ignore the end of ctx.
+			// After an error of unknown type, the reflector tries a plain list, and returns to Run if the list fails.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err

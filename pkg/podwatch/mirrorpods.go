@@ -54,9 +54,9 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 // assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence from the
 // runtime and the kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors
 // with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the
-// mirror that was created first wins. assignUID returns a copy of the pod. In this copy, RuntimeUID is the UID that the
-// runtime uses if assignUID selected the pod, and the pod's own UID otherwise. If a pod with another name had the UID
-// before, assignUID takes the UID away from that pod.
+// mirror that was created first wins. assignUID returns a copy of the pod. If assignUID selects the pod, the copy has
+// the runtime's UID in RuntimeUID. Otherwise, RuntimeUID of the copy equals UID. If assignUID selects the pod and a
+// mirror with another name had the runtime's UID before, that mirror loses the UID.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
@@ -77,8 +77,8 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom changes a mirror into an ordinary pod, so that another pod can have the runtime's UID. Then takeFrom passes
-// the changed pod to Observe. The argument "uid" is the mirror's own UID. If the store does not contain the mirror,
+// takeFrom changes a mirror into an ordinary pod, so that another pod can have the runtime's UID. takeFrom also passes
+// the former mirror to Observe. The argument "uid" is the mirror's own UID. If the store does not contain the mirror,
 // takeFrom does nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
 	mirror := s.seen[uid].whole

@@ -121,7 +121,8 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 }
 
 // The method "observe" counts the new restarts in a pod's status. If the argument "before" is true, the method only
-// remembers the restart counts, because an agent might already have counted these restarts.
+// remembers the restart counts, because this agent or an earlier agent process might already have counted these
+// restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
