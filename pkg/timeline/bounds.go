@@ -153,10 +153,10 @@ func (bs bounds) capAt(now instant) (cut bool) {
 }
 
 // biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
-// receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
-// arrives later, because the kubelet queues status updates and the API server adds delay. Even on an idle node, the
-// status is sometimes 50 to 300 ms late. biasToPickup does not move the estimate if the kubelet's own timestamp
-// contradicts the time when the pod reached the node.
+// receives the pod at the same time as the agent and starts work immediately. The agent receives the status that
+// reports the pickup some time after the pickup, because the kubelet queues status updates and the API server adds
+// delay. Even on an idle node, this status is sometimes 50 to 300 ms late. biasToPickup does not move the estimate if
+// the kubelet's own timestamp contradicts the time when the pod reached the node.
 func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
@@ -200,9 +200,10 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// A bias says that the true instant is probably near one end of the constraint's interval. The bound gets the
-		// bias only if the bound has the same end (for biasLatest, almost the same end). If this is true for several
-		// constraints, the bias of the most trusted constraint wins.
+		// The bias of a constraint says that the true instant is probably near one end of the constraint's interval.
+		// The bound takes this bias only if this end is also an end of the bound's interval. For biasLatest, the ends
+		// of the two intervals can differ by less than liveSlack. If the bound could take the bias of several
+		// constraints, the bound takes the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

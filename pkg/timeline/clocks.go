@@ -117,8 +117,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. Skew then drops the older half of the lower or the upper limits, and repeats this until the remaining
-// readings agree.
+// readings. Until the remaining readings agree, Skew repeatedly drops the older half of the lower or of the upper
+// limits.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

@@ -72,13 +72,14 @@ type bias uint8
 const (
 	// Every position in the interval is equally likely.
 	biasNone bias = iota
-	// The instant is probably at the end of the interval, for example because the observation arrived live.
+	// The instant is probably at the end of the interval. For example, a live observation arrives only milliseconds
+	// after the change that it reports.
 	biasLatest
 	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
 	// before the step.
 	biasEarliest
-	// The best estimate is the end of the interval minus eventSlack: the arrival time of a live Event, which the
-	// kubelet creates just before the step.
+	// The best estimate is the end of the interval minus eventSlack. The interval ends eventSlack after the arrival of
+	// a live Event, because the kubelet creates this Event just before the step.
 	biasSlack
 	// The best estimate is the end of the interval minus usualSync, because the kubelet reports the step only at its
 	// next sync.

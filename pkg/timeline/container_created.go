@@ -1,8 +1,8 @@
 package timeline
 
 // usedBy returns the latest possible time at which the kubelet first used the image of a container or of an image
-// volume. The image was present when the kubelet used it. The kubelet first uses an image volume when it creates the
-// pod's first container. usedBy returns maxInstant if the kubelet has not used the image.
+// volume. The kubelet first uses an image volume when it creates the pod's first container. usedBy returns maxInstant
+// if the kubelet has not used the image.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant

@@ -183,9 +183,10 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
 // it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
-// result is true if the pod is new. The result is also true if the Event comes directly after the start of the first
-// sandbox or of an earlier container, or directly after the end of an init container. If the kubelet can have begun its
-// work long before the Event, the Event can be about a later attempt, because the first Event might have expired.
+// result is true if the pod is new. The result is also true if the Event directly follows one of these steps: the start
+// of the first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might have
+// begun its work long before the Event, the result is false, because the Event about the first attempt might have
+// expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -228,9 +229,9 @@ var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// withMissedAttempts handles the first step of a container. If the end of the step can belong to a later attempt,
-// withMissedAttempts adds the phases of the missed earlier attempts. Earlier Events can be missing if the agent first
-// saw the pod in a list, or if no Event watch covered the time since the kubelet's pickup.
+// withMissedAttempts adds the possible phases of missed attempts to the first step of a container, if the end of this
+// step can belong to a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no
+// Event watch covered the time since the kubelet's pickup.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -281,9 +282,9 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 // createFailureConstraints derives the time of the first failure to create a container from the Event which reports
 // that the container's image is present. The kubelet creates the container immediately after it pulls or finds the
 // image (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
-// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure. If the status
-// arrives later than the kubelet's next retry, the kubelet was stopped or lacked CPU, and createFailureConstraints does
-// not use this Event.
+// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
+// createFailureConstraints does not use the Event if the status arrives later than the kubelet's next retry, because
+// the kubelet was then stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

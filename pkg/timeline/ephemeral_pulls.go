@@ -43,9 +43,10 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// The method "reduce" replaces the pod with a pod that has only the ephemeral containers, converted to main containers.
-// The new pod has the phase Succeeded when all its containers have started. So the code for the pulls of a start-up can
-// also handle the pulls of ephemeral containers.
+// The method "reduce" replaces the pod with a pod that has only the ephemeral containers whose pulls still need a
+// report, converted to main containers. The new pod has the phase Pending until all its containers have started, and
+// then Succeeded. The conversion lets the code for the pulls of a start-up also handle the pulls of ephemeral
+// containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -62,8 +63,8 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	return o
 }
 
-// otherRuns returns the number of recent runs of all other containers. The Events of these runs count toward the limit
-// of the kubelet's client.
+// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out, because the Events
+// of these runs also count toward the limit of the kubelet's client.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]
@@ -80,7 +81,7 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// hasRun reports whether a container has started. The image of a started container is present.
+// hasRun reports whether a container has started.
 func (c *Container) hasRun() bool { return c.State == StateRunning || c.State == StateTerminated }
 
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
@@ -94,7 +95,8 @@ func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Sett
 // Pod returns the latest pod, reduced to its ephemeral containers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of the ephemeral containers that need no further report when the current pulls are settled.
+// Over returns the names of all known ephemeral containers. When the current pulls are settled, these containers need
+// no further report.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

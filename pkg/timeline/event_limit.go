@@ -14,8 +14,9 @@ const (
 )
 
 // The reasons of the kubelet's Events about the creation and the start of a container (pkg/kubelet/events in
-// Kubernetes). The core takes no milestones from these Events, so an Event watch can leave them out. These Events count
-// only toward spamLimit. Before each run, the kubelet also creates an Event with reasonPulled.
+// Kubernetes). The core takes no milestones from Created and Started Events, so an Event watch can leave them out. If
+// the agent receives these Events, they count toward spamLimit. Before each run, the kubelet also creates an Event with
+// reasonPulled.
 const (
 	reasonCreated = "Created"
 	reasonStarted = "Started"
@@ -82,14 +83,14 @@ func (e *Evidence) eventLimitReached() bool {
 	for i := range e.containers {
 		runs += e.possibleRuns(int16(i))
 		if e.createFailed(int16(i)) {
-			checks = 0 // after a failed creation, the kubelet repeats the check without a run
+			checks = 0 // if the creation fails, no run follows the check of the image
 		}
 	}
 	return others+eventsPerRun*max(runs, checks) >= spamLimit
 }
 
-// imageChecks returns how often Events report that a container's image is present. After each of these checks, the
-// kubelet creates and starts the container.
+// imageChecks returns how often Events report that a container's image is present. After each Event about a present
+// image, the kubelet creates and starts the container.
 func (e *Evidence) imageChecks() (checks int) {
 	for _, event := range e.countedEvents {
 		if event.reason == reasonPulled {
@@ -119,9 +120,9 @@ func (e *Evidence) eventLimitProven() bool {
 	return others+max(starts, eventsPerRun*runs) >= spamLimit
 }
 
-// possibleRuns returns the highest possible number of a container's runs so far. After an Event about a present image,
-// the result is at least 1 unless the creation failed: the kubelet may have started the container before another source
-// reports the run.
+// possibleRuns returns the highest possible number of a container's runs so far. If an Event reports that the
+// container's image is present, the result is at least 1, unless the kubelet failed to create the container. The
+// kubelet might already have started the container although no source has reported the run.
 func (e *Evidence) possibleRuns(index int16) int {
 	c := &e.containers[index]
 	runs := c.runs
@@ -147,8 +148,8 @@ func (e *Evidence) possibleRuns(index int16) int {
 	return runs
 }
 
-// keepRuns keeps the highest number of recent runs that a container's status reports. keepRuns stops counting at the
-// number of runs whose Events alone exceed spamLimit.
+// keepRuns keeps the highest number of recent runs that a container's status reports. keepRuns limits the number to
+// spamLimit/eventsPerRun+1, because the Events of so many runs alone exceed spamLimit.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true

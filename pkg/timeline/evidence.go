@@ -67,7 +67,7 @@ type Evidence struct {
 	// The list keeps the earliest maxNetworkDowns times.
 	networkDowns     []instant
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
-	imageKnown       attemptSet // the sandboxes whose ImageKnown is true, and the sandboxes in imageFirst
+	imageKnown       attemptSet // the sandboxes whose field ImageKnown is true, and the sandboxes in imageFirst
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes whose ImageFirst is true and whose BegunAt and NetworkReadyAt are known
 	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
@@ -75,7 +75,7 @@ type Evidence struct {
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	lastEventAt      instant    // the latest possible time of the latest Event
-	watchFirstSince  instant    // the first watch can lack Events from before this instant; zero if it cannot lack any
+	watchFirstSince  instant    // the first watch can lack Events older than this; zero if no Events are missing
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
@@ -158,8 +158,8 @@ type containerEvidence struct {
 	runs                            int      // the highest number of runs that a status reports
 }
 
-// The type "refusals" holds the first occurrence, the latest occurrence and the count of one Event. The Event reports a
-// failure to create the container or to check its image.
+// The type "refusals" holds the first occurrence, the latest occurrence and the count of one Event about a failure to
+// create the container or to check its image.
 type refusals struct {
 	first, last window
 	count       int

@@ -32,7 +32,8 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval in which a reported occurrence happened. The field "origin" is the source of this interval.
+// window is the interval in which a reported occurrence happened. The field "origin" is the kind of evidence behind
+// this interval.
 type window struct {
 	origin           origin
 	bias             bias

@@ -88,8 +88,9 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again. If
-// an image was absent at first or was pulled again, its timestamp shows when a pull during the start-up ended.
+// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again.
+// Otherwise, pulledImage returns nil, because the image's timestamp does not show the end of a pull during the
+// start-up.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {

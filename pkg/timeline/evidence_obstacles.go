@@ -82,8 +82,8 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// The missing network explains why the kubelet does not watch the pod's ConfigMaps and Secrets yet. So
-	// obstacleNotRegistered is not a separate obstacle here.
+	// Without a network, the kubelet does not watch the pod's ConfigMaps and Secrets yet. obstacleNotRegistered is only
+	// a consequence of the missing network, and not a separate obstacle.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
