@@ -31,7 +31,8 @@ type lazyCase struct {
 	mounted  bool // true if the image has a layer that the snapshotter mounts
 	ordinary int  // size in bytes of the layer that the runtime downloads itself; 0 if there is no such layer
 	// below is true if the ordinary layer is below the mounted layer. When the runtime reaches an ordinary layer, it
-	// starts to download this layer and all layers above, and only later asks the snapshotter about the layers above.
+	// starts to download this layer and all layers above it. The runtime asks the snapshotter about the layers above
+	// only later.
 	below    bool
 	attempt  bench.Attempt
 	timeline agent.Timeline
@@ -169,8 +170,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if pull.Lazy != c.mounted {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
-	// The verdict names only the longest phases. The phase in which content arrives is one of them, because the
-	// container runs for at least a second before it becomes ready.
+	// The verdict names only the longest phases. The phase in which content arrives while the container runs is long
+	// enough for the verdict, because this phase lasts at least a second.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+

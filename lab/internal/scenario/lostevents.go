@@ -155,8 +155,8 @@ func (s agentSources) provableLosses(lost []string) (known []string) {
 	return known
 }
 
-// judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived. If
-// an Event of the pull is lost, the report must be right within its error bound.
+// judgeLossy requires that the agent reports each pull. If the Pulled Event of a pull is lost, judgeLossy expects only
+// what an agent without Events can report about this pull.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.sources

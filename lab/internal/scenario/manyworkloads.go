@@ -26,8 +26,8 @@ const (
 )
 
 // manyWorkloads starts 500 pods of 60 Deployments on a synthetic node, which has a synthetic runtime and no kubelet.
-// The commands "report" and "explain" must then respond in time, the API must return pages, and the agent's memory must
-// stay below a limit.
+// The commands "report" and "explain" must then respond in time, the API must return its lists in pages, and the
+// agent's memory must stay below a limit.
 func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewContainerd()
 	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
@@ -128,7 +128,8 @@ func awaitStartUps(ctx context.Context, b *bench.Bench, of agent.Client) error {
 		})
 }
 
-// judgeResponses requires that "report" and "explain" respond in time, and that they count all start-ups.
+// judgeResponses requires that "report" and "explain" respond in time. The command "report" must count all start-ups,
+// and "explain" must count all start-ups of its workload.
 func (v *Verdict) judgeResponses(ctx context.Context, b *bench.Bench, of agent.Client) error {
 	began := time.Now()
 	text, err := runAgent(ctx, b, "report", "--server", of.Server, "--rows", "100", "-o", "json")

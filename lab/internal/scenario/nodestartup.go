@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From the name of the
-	// DaemonSet, the agent knows that the network plugin needs the DaemonSet's pod.
+	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. The agent knows from
+	// the DaemonSet's name that the network plugin needs the DaemonSet's pod.
 	startUpTaint   = "node.cilium.io/agent-not-ready"
 	startUpNetwork = "cilium"
 	startUpPod     = "web"
@@ -72,7 +72,7 @@ func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if n.records, err = agent.NodeStartUps(b.Node.AgentRecords()); err != nil {
 		return err
 	}
-	defer func() { // a remaining taint would prevent the restart of the kubelet with its usual settings
+	defer func() { // if the taint remained, the kubelet could not restart with its usual settings
 		restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Node.RestoreNetwork(), b.Node.StartContainerd(restoring),

@@ -50,7 +50,8 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	// The agent can open a watch late, and the API server can count a watch late. The test waits for late watches.
+	// The agent can open a watch late, and the API server can count a watch late, so the scenario waits before it
+	// counts the watches.
 	const tail = 2 * time.Second
 	if err := sleep(ctx, tail); err != nil {
 		return err

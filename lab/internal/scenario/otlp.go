@@ -233,7 +233,7 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	return nil
 }
 
-// savedState returns a directory with a copy of the agent's state. killWhileStarting makes the copy while a pod starts.
+// savedState returns the directory for the copy of the agent's state that killWhileStarting makes while a pod starts.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
 // killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is the largest difference that the scenario accepts between the time of an Event and the time of the
-// reported fact. The API can truncate the time of an Event to seconds.
+// eventStamp is the largest accepted distance between the time of an Event and the interval of the Event's milestone.
+// The API can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
 // Limits from docs/otlp.md for the kubelet's Events in the root span.

@@ -98,7 +98,7 @@ func (v *Verdict) span(pod string, s otlp.Span, w wantedSpan) {
 		}
 	}
 	if w.kind == "startup" {
-		return // the Events of this span come from the kubelet
+		return // judgeEvents checks the Events of this span
 	}
 	var events []otlp.Event
 	if !w.downloaded.IsZero() {

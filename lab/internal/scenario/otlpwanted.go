@@ -89,8 +89,8 @@ func openText(texts map[string]string, open bool) {
 
 // wantedContainers returns a span for each container that was created. The span starts at the creation of the
 // container. The span ends when the container becomes ready. If the container never becomes ready, the span ends when
-// the container's latest run ends. If the latest run does not end, the span ends when the start-up ends. In the record,
-// each of these instants is an interval, except the end of the start-up.
+// the container's latest run ends. If the latest run does not end, the span ends when the start-up ends. The record
+// states the end of the start-up as an exact time, and each of the other instants as an interval.
 func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	var names []string
 	for _, m := range t.Milestones {

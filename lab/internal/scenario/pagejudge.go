@@ -94,7 +94,7 @@ func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
-	const within = 0.01 // share of the axis; less is not possible, because a bar is at least two pixels wide
+	const within = 0.01 // share of the axis; a smaller limit would fail, because every bar is at least two pixels wide
 	p.verdict.Compared++
 	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
 		p.verdict.Problem("pod %s: the bar of %s %s extends from %.3f to %.3f of the axis, want %.3f to %.3f", pod,

@@ -24,7 +24,7 @@ type plan struct {
 	hookFor      time.Duration // duration of the post-start hook; hookInMain selects the hook's container
 	hookInMain   bool
 	heldFor      time.Duration // time from the creation of the pod until the scenario removes the scheduling gate
-	// time from the kubelet's first status until the creation of the Secret that the pod mounts
+	// time from the kubelet's first status of the pod until the creation of the Secret that the pod mounts
 	secretAfter time.Duration
 	// time from the readiness of all containers until the scenario sets the readiness gate to true
 	approvedLate time.Duration
@@ -78,8 +78,8 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:
 		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
-		// The node already has the image of the next container, so the kubelet looks up no registry credentials after
-		// the hook.
+		// The node already has the image of the container that starts after the hook, so the kubelet does not look up
+		// registry credentials at this time.
 		spec.Containers = append(spec.Containers, before, corev1.Container{Name: afterHookName, Image: base})
 	}
 	spec.Containers = append(spec.Containers, main)

@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// If an attempt times out in its last stage, probeConnect is the maximum total duration of the earlier stages, such
-	// as the connection. The timeout also covers the earlier stages, so the last stage can be shorter than the timeout.
+	// probeConnect is the maximum total duration of the stages before the stage in which an attempt times out. The
+	// timeout also covers these earlier stages, so the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
@@ -62,7 +62,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	// While the agent runs the probes, a pod pulls an image from a registry that the probes file does not list. The
-	// agent must also probe the registry of the pull.
+	// agent must also probe the registry from which the pod pulls.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 // nameServer is a DNS server on UDP. nameServer responds immediately for well.lab, late for slow.lab, and never for
-// silent.lab. All other names do not exist.
+// silent.lab. No other name exists.
 type nameServer struct {
 	address string
 	stop    func()

@@ -34,8 +34,8 @@ const (
 // step did not happen.
 type neighborInstants struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod if the agent has no Events. If the agent has Events, runtimeLog
-// returns an empty log.
+// runtimeLog returns containerd's log about a pod for an agent without Events, and an empty log for an agent with
+// Events.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.sources.events {
 		return bench.RuntimeLog{}, nil
@@ -122,9 +122,9 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff limits how much of the back-off an agent without Events is allowed to miss: the agent must report at
-// least the true total of the waits between attempts, divided by leastBackoff. The pod's status shows each failed pull.
-// After a failed pull, the kubelet waits at least for the duration of its back-off.
+// leastBackoff is a divisor: an agent without Events must report at least the true total of the waits between attempts,
+// divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for
+// the duration of its back-off.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -133,7 +133,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
 		// the requests. An agent without Events knows only that each wait contains the kubelet's back-off (see
-		// leastBackoff). The rest of a wait could belong to a pull.
+		// leastBackoff). The agent cannot exclude that the rest of a wait is part of a pull.
 		if near.after.IsZero() {
 			return 0
 		}

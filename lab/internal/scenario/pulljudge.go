@@ -18,10 +18,11 @@ type unseenPull struct {
 	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
 }
 
-// seenByRegistry decides which log contains the true duration of a pull. If the pull in containerd's log is longer by
-// at most seenByRegistry, the registry's log is the truth. If the difference is larger, containerd's log is the truth,
-// because only this log includes the resolution of the name and the unpacking. An agent that agrees with containerd's
-// log always passes, because seenByRegistry is only half of the largest accepted difference.
+// seenByRegistry decides which log contains the true duration of a pull. If the duration in containerd's log exceeds
+// the duration in the registry's log by at most seenByRegistry, the registry's log is the truth. If containerd's
+// duration exceeds the registry's duration by more, containerd's log is the truth, because only this log includes the
+// resolution of the name and the unpacking. An agent that agrees with containerd's log always passes, because
+// seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -209,7 +210,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 }
 
 // judgeFailed compares the total duration of queue and pull with the truth. If the agent reports a duration for the
-// queue or for the pull, this duration must not exceed the true total.
+// queue or for the pull, this duration must not exceed the true total duration by more than the given limit.
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
@@ -306,7 +307,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
-	limit := time.Duration(len(truth)-1) * exact // each wait can differ from the truth by "exact"
+	limit := time.Duration(len(truth)-1) * exact // the accepted difference for one wait is "exact"
 	if !j.sources.isFull() {
 		if !there {
 			return

@@ -144,9 +144,9 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. An agent is allowed to report the
-// phase as open only during the kubelet's call to the runtime, or shortly before or after this call. An agent with all
-// sources must report at least one correct open phase.
+// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. An agent is allowed to report an open
+// pull or unpacking only during the kubelet's call to the runtime, or shortly before or after this call. An agent with
+// all sources must report at least one correct open phase.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores

@@ -83,8 +83,8 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 
 // judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
 // kubelet_sync among its candidates. An agent without the runtime knows the end of the earlier step only from the pod's
-// status, so another phase can contain a part of the plugin run. judgePluginRun accepts a part up to the error bound of
-// the other phase, but at most stampUnit.
+// status, so another phase can contain a part of the plugin run. For each such phase, judgePluginRun accepts an
+// additional difference: the phase's error bound, but at most stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration

@@ -64,8 +64,8 @@ func (p *pullRun) watchedBy(o bench.Observer, s agentSources) {
 // settle waits until all agents have run for five seconds.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
-// The method "report" adds the results for each agent to the verdict, and stops the additional agents. Another function
-// checks the records of the node's own agent.
+// The method "report" checks the records of the additional agents, adds the results for each agent to the verdict, and
+// stops the additional agents. Play checks the records of the node's own agent.
 func (p *pullRun) report(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {

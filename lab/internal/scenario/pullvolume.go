@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// imageVolume returns a case with a volume that contains the files of an image, if the stack has such volumes.
+// imageVolume returns a case with an image volume if the stack supports image volumes.
 func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
 	if !p.bench.Node.Stack.Has(stack.ImageVolumes) {
 		return nil, nil

@@ -143,8 +143,9 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	delays := slowNetwork * time.Duration(len(slow))
 	for _, fault := range []struct {
 		cause, node string
-		least, most time.Duration // less time is lost if the other node also spends time on the network
+		least, most time.Duration // limits of the lost time
 	}{
+		// The lost time is the slow node's network time minus the network time of the other node for the same work.
 		{"network", slowNode, delays / 2, delays + delays/4},
 		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
 		{registryCause, layout.NodeName, pulls - pulls/4, pulls + pulls/4},

@@ -153,7 +153,7 @@ func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 
 // judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
 // report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
-// slow node. The argument "work" is the true mean time of the other node's own work in a start-up.
+// slow node. The argument "work" is the true mean time per start-up that the other node needed for its own work.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 2
 	if r.NodeCount != 2 || r.StartUps != total {

@@ -85,7 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns plans for pods of five kinds: every fifth pod has the same kind. Each pod has phases of known
+// restartPlans returns plans for pods of five kinds: every fifth pod is of the same kind. Each pod has phases of known
 // durations.
 func restartPlans(count int) []plan {
 	const (
@@ -115,7 +115,7 @@ func restartPlans(count int) []plan {
 }
 
 // dismissReported deletes each pod several seconds after its first report, because the probes of many pods would keep
-// the machine busy. An agent that starts in these seconds also finds the pod, so the scenario can detect a repeated
+// the machine busy. An agent that starts before the deletion also finds the pod, so the scenario can detect a repeated
 // report. Pods that complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second

@@ -38,7 +38,7 @@ type Choice struct {
 	Before string // path of the program that the scenario "compare" compares with the current agent
 }
 
-// Table lists all scenarios. The scenarios for new users are first.
+// Table lists all scenarios. The scenarios for new users come first.
 func Table() []Scenario {
 	return slices.Concat([]Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
@@ -132,7 +132,7 @@ func costScenarios() []Scenario {
 	}
 }
 
-// Names returns the names in the table.
+// Names returns the names of the scenarios in the table.
 func Names() []string {
 	var names []string
 	for _, s := range Table() {

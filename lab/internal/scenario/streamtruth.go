@@ -26,8 +26,8 @@ const (
 )
 
 // streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
-// list must find and repair exactly the affected pods. Then the scenario stops the API server for half a minute. The
-// agent must not report the outage of the API server as an error of the watch.
+// list must find and repair the pods whose events are lost or too late, and no other pods. Then the scenario stops the
+// API server for half a minute. The agent must not report the outage of the API server as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -124,7 +124,7 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		count, seconds float64
 	}{{"bound", reported.boundCount, reported.boundSeconds},
 		{"modified", reported.modifiedCount, reported.modifiedSeconds}} {
-		// The timestamps are truncated to seconds, and the kubelet needs time to send its status.
+		// The timestamps are truncated to seconds, and the kubelet needs time to send the pod's status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
 			v.Problem("every event about pod %s was %s late, but the agent reports %v changes %q with an "+

@@ -39,9 +39,9 @@ func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, 
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// The agent's sources have no timestamps in milliseconds for the deletion request, or for the time when the kubelet
-	// starts to stop the containers. If the kubelet receives the request late on a busy node, these times are less
-	// certain, and the agent states a larger error bound.
+	// No source gives the agent an exact time for the deletion request, or for the instant when the kubelet starts to
+	// stop the containers. If a busy kubelet receives the request late, the agent knows these two times less exactly,
+	// and states a larger error bound.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {

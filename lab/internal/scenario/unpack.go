@@ -26,10 +26,11 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // longest time from the last byte until the small last layer is unpacked
 )
 
-// The scenario "unpack" pulls three images. The first image downloads slowly, and the second image unpacks slowly. For
-// the third image, the runtime unpacks the first layer during the download of the second layer. The registry's log
-// shows when the registry sent the last byte, and containerd's log shows when the image was complete. The registry is
-// the cause of the time before the last byte, and the disk is the cause of the time after the last byte.
+// The scenario "unpack" pulls three images. The download of the first image is slow, and the unpacking of the second
+// image is slow. For the third image, the runtime unpacks the first layer during the download of the second layer. The
+// registry's log shows when the registry sent the last byte, and containerd's log shows when the image was complete.
+// The registry is the cause of the time before the last byte, and the disk is the cause of the time after the last
+// byte.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -131,11 +132,11 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeParts compares the phases "pull" and "unpack" with the truth. The largest allowed difference is the sum of three
-// durations: the constant "exact", the time in which the runtime stored the content after the last byte, and an error
-// bound. This error bound is the one that the agent states for the phase, but at most the largest error bound that the
-// agent's evidence allows. Without Events, the agent knows the start of the pull and the end of the unpacking only from
-// the runtime's records and from the steps before and after the pull.
+// judgeParts compares the phases "pull" and "unpack" with the truth. The largest accepted difference is the sum of
+// three durations: the constant "exact", the time in which the runtime stored the content after the last byte, and the
+// error bound that the agent states for the phase. If the agent states a larger error bound than its evidence allows,
+// judgeParts uses the error bound that the evidence allows. Without Events, the agent knows the start of the pull and
+// the end of the unpacking only from the runtime's records and from the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration
