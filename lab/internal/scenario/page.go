@@ -98,7 +98,7 @@ func (p *pageRun) start(ctx context.Context) error {
 		return err
 	}
 	main := bench.MainContainer("shop", cold, 1500*time.Millisecond)
-	main.ReadinessProbe.TimeoutSeconds = 1 // with a long timeout, the times of the probes are too uncertain for a prediction
+	main.ReadinessProbe.TimeoutSeconds = 1 // with a long timeout, the probes' times are too uncertain for a prediction
 	p.shop, err = p.bench.CreateDeployment(ctx, "shop", 2, corev1.PodSpec{
 		InitContainers: []corev1.Container{
 			bench.InitContainer("migrate", p.bench.BaseImage, 800*time.Millisecond),

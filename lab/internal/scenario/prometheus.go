@@ -73,7 +73,7 @@ func (p *promRun) await(ctx context.Context, what string, limit time.Duration,
 	return p.bench.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, check)
 }
 
-// value returns the result of an expression that must have exactly one sample.
+// value returns the result of an expression. The result must have exactly one sample.
 func (p *promRun) value(ctx context.Context, client prometheus.Client, expression string) (float64, error) {
 	samples, err := client.Query(ctx, expression)
 	if err != nil {

@@ -151,7 +151,7 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is built for another platform at first. After a failed pull, the
+// otherPlatformCase returns a case whose image is at first built for another platform. After a failed pull, the
 // scenario pushes an image for the node's platform under the same name.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"

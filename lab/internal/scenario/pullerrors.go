@@ -112,9 +112,9 @@ func slowResponse(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull. The delay
-// does not count if it is at most half of the constant "exact". No evidence shows whether the runtime responded late or
-// the kubelet received the response late.
+// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull.
+// lateResponse ignores a delay of at most half of the constant "exact". No evidence shows whether the runtime responded
+// late or the kubelet received the response late.
 func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late + slowResponse(a)

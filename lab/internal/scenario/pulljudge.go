@@ -198,7 +198,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
 	// or if the machine is busy, the runtime needs more time to verify and store the content. If the runtime has not
-	// kept the content, the logs do not show this time, and the scenario assumes 5 ms for each layer.
+	// kept the content, the logs do not show how long this took, and the scenario assumes 5 ms for each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond

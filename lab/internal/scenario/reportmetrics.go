@@ -66,7 +66,7 @@ func (m reportMetrics) ask(ctx context.Context, arguments ...string) (string, er
 	return runAgent(ctx, m.b, append(reportFrom(m.client.Server), arguments...)...)
 }
 
-// reportFrom returns the arguments of a report from a Prometheus server.
+// reportFrom returns the arguments for a report from the given Prometheus server.
 func reportFrom(server string) []string {
 	return []string{"report", "--prometheus", server, "--since", "1h", "--rows", "100"}
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" consists of objects and a synthetic runtime. On the second node, the set-up
-// of each pod's network takes as long as slowNetwork. On the third node, no process listens on the agent's address.
+// The second node of the scenario "report" consists of Kubernetes objects and a synthetic runtime. On the second node,
+// the set-up of each pod's network takes as long as slowNetwork. On the third node, no process listens on the agent's
+// address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6

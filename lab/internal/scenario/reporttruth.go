@@ -120,8 +120,8 @@ func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Du
 	return sum, count
 }
 
-// registryFactor returns the factor of the slow registry. Each pull needs 0.5 s in addition to the time for its bytes,
-// as in the definition of the registry factor in docs/monitoring.md.
+// registryFactor returns the factor of the slow registry. The expected time of each pull includes 0.5 s in addition to
+// the time for its bytes, as in the definition of the registry factor in docs/monitoring.md.
 func (t reportTruth) registryFactor() float64 {
 	const overhead, mebibyte = 0.5, 1 << 20
 	slow, slowCount := t.sumOfPulls(far)

@@ -45,7 +45,7 @@ func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// spansSent returns all spans about the bench's namespace.
+// spansSent returns all spans about the pods in the bench's namespace.
 func spansSent(b *bench.Bench) (spans []otlp.Span, err error) {
 	reports, err := otlp.ReadTraces(b.Node.OTLP())
 	for _, r := range reports {

@@ -93,7 +93,7 @@ func (q *queuedPod) observe(ctx context.Context, b *bench.Bench) error {
 // order of their pulls.
 func judgeQueue(pods []queuedPod, v *Verdict) {
 	for i, pod := range pods {
-		// A pull also waits until the runtime has resolved and unpacked the previous image.
+		// Each previous pull also needs time to resolve the image's name and to unpack the image.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
 		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {

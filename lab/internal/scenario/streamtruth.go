@@ -38,7 +38,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// The proxy must outlive the agent, because the agent queries the address of the proxy.
+	// The proxy must outlive the agent, because the agent sends its requests to the proxy.
 	defer proxy.Close()
 	kubeconfig, err := b.Node.ProxyKubeconfig("scenario-proxy", proxy.URL())
 	if err != nil {
