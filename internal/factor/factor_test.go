@@ -56,8 +56,9 @@ const rulesTest = "../../manifests/monitoring/tests/factor.yaml"
 // expected output is the factors of this package. The committed file must have the same content.
 func TestFactorsEqualRules(t *testing.T) {
 	var out strings.Builder
-	out.WriteString("# The factors that kubectl podlapse shows for the same start-ups. Written by: go test " +
-		"./internal/factor -update\nrule_files: [../rules.yaml]\nevaluation_interval: 1m\ntests:\n")
+	out.WriteString("# The rules must compute the same factors as kubectl podlapse for the same start-ups.\n" +
+		"# Written by: go test ./internal/factor -update\n" +
+		"rule_files: [../rules.yaml]\nevaluation_interval: 1m\ntests:\n")
 	for _, name := range slices.Sorted(maps.Keys(fleets())) {
 		writeTest(t, &out, name, fleets()[name])
 	}
