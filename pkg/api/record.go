@@ -89,13 +89,13 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy. During the phase, the runtime might still have been
-	// loading the image.
+	// ImageLoading is true if the container's image is lazy, and the container can start or run during the phase. The
+	// runtime can still download the image's content during such a phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord holds one share for each resource. The share is the part of the phase in which tasks on the node
-// waited for the resource. Each share is from 0 to 1, rounded to a thousandth.
+// PressureRecord contains the pressure of each resource: the share of the phase in which tasks on the node waited for
+// the resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`

@@ -14,7 +14,7 @@ import (
 type Row struct {
 	What     string
 	Injected time.Duration // injected duration, rounded for readers
-	Truth    time.Duration // true duration, if an independent source contains it; otherwise Injected
+	Truth    time.Duration // true duration from an independent source; Injected if no such source exists
 	Measured time.Duration // duration that the agent reports
 	Missing  bool          // true if the agent reports no duration
 	Limit    time.Duration // largest accepted difference between Measured and Truth

@@ -21,7 +21,7 @@ type watchCounts struct {
 // openedWatches returns the number of opened watches, according to the API server.
 func (w watchCounts) openedWatches() float64 { return w.ended + w.open }
 
-// growthSince returns the growth of the counts since the earlier counts.
+// growthSince returns the difference between the counts and the earlier counts in "before".
 func (w watchCounts) growthSince(before watchCounts) watchCounts {
 	return watchCounts{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,

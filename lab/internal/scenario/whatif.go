@@ -36,7 +36,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // c.together pairs take as long as one pair
+		pairs := make([]whatIfPair, max(count, c.together)) // to start c.together pairs takes as long as to start one
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -79,8 +79,8 @@ type whatIfTruth struct {
 // watchDelay is the longest time until a change of a pod arrives in the scenario's watch.
 const watchDelay = 100 * time.Millisecond
 
-// whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. The estimate is 0 if chance
-// decides whether the change saves time.
+// whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. If the gain depends
+// on chance, the estimate is 0.
 type whatIfPrediction struct{ totalLow, totalHigh, gain, gainLow, gainHigh time.Duration }
 
 // whatIfRun starts the pods of one case.
@@ -263,17 +263,17 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad returns the duration of the start-up after the change, but with the time that the unaffected steps took
-// before the change. A prediction assumes that the unaffected steps take the same time before and after the change, but
-// on a busy machine, these times can differ greatly.
+// underSameLoad returns the corrected duration of the start-up after the change: the unaffected steps count with the
+// time that they took before the change. A prediction assumes that the unaffected steps take the same time before and
+// after the change, but on a busy machine, these times can differ greatly.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}
 }
 
 // gain returns the interval that contains the time that the change saved. Without any change, a second start-up can
-// take up to 10 % more or less time. The predicted gain does not allow for this difference, so the method "gain" widens
-// its interval by this difference.
+// take up to 10 % more or less time. The prediction ignores this random difference, so the returned
+// interval includes the difference.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

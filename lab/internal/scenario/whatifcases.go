@@ -85,9 +85,9 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 	return mainOf(image), err
 }
 
-// withProbe returns a pod that becomes able to pass its readiness probe 2 to 11 seconds after the start of its
-// container. Each attempt of the probe waits up to one second for the pod, so an attempt that starts up to one second
-// too early also succeeds.
+// withProbe returns a pod whose readiness probe cannot succeed in the first 2 to 11 seconds of the container, depending
+// on i. Each attempt of the probe blocks for up to one second, so an attempt that starts in the last of these seconds
+// also succeeds.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
 	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = int32(whatIfPeriod/time.Second), 1
@@ -105,8 +105,8 @@ func withConfig(_ context.Context, b *bench.Bench, i int, _ bool) (corev1.PodSpe
 	return spec, nil
 }
 
-// asSidecar returns a pod whose init container runs for five seconds. As a sidecar, the container runs until the end of
-// the pod.
+// asSidecar returns a pod whose init container runs for five seconds. With the change, the init container is a
+// sidecar, which runs until the end of the pod.
 func asSidecar(_ context.Context, b *bench.Bench, _ int, changed bool) (corev1.PodSpec, error) {
 	spec := mainOf(b.BaseImage)
 	spec.InitContainers = []corev1.Container{bench.InitContainer(initName, b.BaseImage, 5*time.Second)}

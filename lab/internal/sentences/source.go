@@ -119,8 +119,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 }
 
 // isMessage reports whether the function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes
-// the methods of a logger by their names. So texts of other methods with these names, such as t.Fatal, also count as
-// messages.
+// the methods of a logger only by their names, so the texts of other methods with the same names, such as t.Fatal, also
+// count as messages.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true

@@ -60,10 +60,10 @@ type Kubernetes struct {
 }
 
 // PullsMayHidePlugins reports whether an agent must assume that the duration of a pull includes the time of the
-// kubelet's credential plugins. Before version 1.33, the kubelet runs the plugins after the Event Pulling, and the
-// duration in the Event Pulled includes the time of the plugins (pkg/kubelet/images/puller.go). Kubelet 1.33 runs the
-// plugins earlier, but an agent cannot recognize kubelet 1.33 from the status of a pod: by default, kubelets set
-// status.observedGeneration only from version 1.34 on.
+// kubelet's credential plugins. Before version 1.33, the kubelet runs these plugins after the Event Pulling, and the
+// duration in the Event Pulled includes their time (pkg/kubelet/images/puller.go). From version 1.33 on, the kubelet
+// runs the plugins before the Event Pulling. An agent recognizes newer kubelets by the field status.observedGeneration
+// of pods. By default, kubelets set this field only from version 1.34 on, so kubelet 1.33 looks like an older kubelet.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.

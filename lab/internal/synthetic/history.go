@@ -52,8 +52,8 @@ func ClearEvents(ctx context.Context, client *kube.Client, namespace string) err
 	return deleteEvents(ctx, client, namespace, strings.Join(others, ","))
 }
 
-// RemoveEarlierEvents deletes the Events that AddEarlierEvents created. The API server deletes the Events of one
-// request one after the other, so RemoveEarlierEvents sends several requests at the same time.
+// RemoveEarlierEvents deletes the Events that AddEarlierEvents created. For one request, the API server deletes the
+// Events one after the other, so RemoveEarlierEvents sends several requests at the same time.
 func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	deleting, ctx := errgroup.WithContext(ctx)
 	for _, reason := range earlierReasons() {

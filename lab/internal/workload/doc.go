@@ -13,21 +13,22 @@ import (
 )
 
 // The environment variables that define a container's behavior. The pod's specification sets the variables.
+// Durations have the format of time.ParseDuration.
 const (
-	// Go duration until the container exits. If RunFor is unset, the container runs until SIGTERM.
+	// Duration until the container exits. If RunFor is unset, the container runs until SIGTERM.
 	RunFor   = "WORKLOAD_RUN_FOR"
 	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RunFor or CrashAfter
-	// Go duration until the container crashes. The exit status is 139, or ExitCode if ExitCode is set.
+	// Duration until the container crashes. The exit status is 139, or ExitCode if ExitCode is set.
 	CrashAfter = "WORKLOAD_CRASH_AFTER"
-	// Go duration until the container starts to allocate memory. When the container reaches the memory limit, the
+	// Duration until the container starts to allocate memory. When the container reaches the memory limit, the
 	// kernel kills the container.
 	FillAfter = "WORKLOAD_FILL_AFTER"
-	// Go duration from the start of the main process until the startup probe passes
+	// Duration from the start of the main process until the startup probe passes.
 	StartedAfter = "WORKLOAD_STARTED_AFTER"
-	// Go duration from the start of the main process until the container is ready
+	// Duration from the start of the main process until the container is ready.
 	ReadyAfter = "WORKLOAD_READY_AFTER"
-	HookFor    = "WORKLOAD_HOOK_FOR" // Go duration of the post-start or pre-stop hook
-	// Go duration from SIGTERM until the exit. If StopFor is unset, the container exits immediately.
+	HookFor    = "WORKLOAD_HOOK_FOR" // duration of the post-start or pre-stop hook
+	// Duration from SIGTERM until the exit. If StopFor is unset, the container exits immediately.
 	StopFor  = "WORKLOAD_STOP_FOR"
 	StopCode = "WORKLOAD_STOP_CODE" // exit status after SIGTERM
 )
