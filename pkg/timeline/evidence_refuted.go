@@ -40,8 +40,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns a container's first Pulled Event that the refuter does not refute. The result "refuted"
-// contains all earlier Events, because the refuter refutes each of them. If several Events report different durations
-// and can concern the same pull, firstCredible ignores all their durations.
+// contains all Events before this Event, because the refuter refutes each of them. If several Events report different
+// durations and can concern the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -156,10 +156,10 @@ func (r refuter) refutation(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which a container's image was absent, according to the runtime. While the image is
-// absent, the result is the time of the latest request to the runtime. After the pull, the result is the image's first
-// timestamp. absentUntil returns minInstant if the runtime's responses show no absence, or if the kubelet used the
-// image before the absence ended.
+// absentUntil returns the time until which a container's image was absent, according to the runtime. If the runtime's
+// latest response reports no image, the result is the time of the request for this response. Otherwise, the result is
+// the image's first timestamp, or the time of the first request if the image has no timestamp. absentUntil returns
+// minInstant if the runtime's responses show no absence, or if the kubelet used the image before the absence ended.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

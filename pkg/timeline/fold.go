@@ -295,7 +295,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 }
 
 // isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Dropped
-// Events are common for pods that recover from the outage of a registry. The field LostEvents lists the dropped Event.
+// Events are common for pods that recover from a registry outage. The field LostEvents lists the dropped Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:
@@ -304,8 +304,8 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents returns the agent's own limits that possibly hid Events about the pod. If the timeline needs no further
-// Events, missingEvents returns nil.
+// missingEvents returns the agent's own limits that might have hidden Events about the pod. If the timeline needs no
+// further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
 		return nil

@@ -125,13 +125,13 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhasePostStartHook:
 		// No source reports when the hook returned. After a restart, the kubelet does not wait for the hook again. So
-		// the kubelet can have been stopped for a part of this time. After the hook, the kubelet can look up registry
+		// the kubelet might have been stopped for a part of this time. After the hook, the kubelet can look up registry
 		// credentials for the next container.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
-		// The kubelet usually starts to work on the image within statusPatience. If the kubelet restarted, it can have
-		// requested the image before the restart, and the Events about that request can be lost.
+		// The kubelet usually starts to work on the image within statusPatience. If the kubelet restarted, it might
+		// have requested the image before the restart, and the Events about that request might be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
@@ -173,14 +173,14 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// mountsVolumes reports whether the kubelet mounted the pod's volumes during the phase s. The milestone "end" is the
-// end of this phase.
+// mountsVolumes reports whether the kubelet mounted the pod's volumes during the phase s. The milestone "end" ends this
+// phase.
 func mountsVolumes(s Span, end milestoneKey) bool {
 	return end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes ||
 		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)
 }
 
-// undatedSandbox returns how long the runtime possibly worked on a sandbox before the milestone "end". containerd 1.x
+// undatedSandbox returns how long the runtime might have worked on a sandbox before the milestone "end". containerd 1.x
 // creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the runtime
 // starts to prepare the file system.
 func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
@@ -192,8 +192,8 @@ func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
 // have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure. So the wait after a failure is at most as long as all earlier waits
-// together plus the first wait.
+// The kubelet doubles its wait after each failure. So the wait after a failure is at most the sum of all earlier waits,
+// plus the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -212,10 +212,10 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty examines the kubelet's wait after an obstacle, and returns the part of this wait for which no
-// evidence confirms that the obstacle still existed. The wait ends with the kubelet's next attempt. The obstacle might
-// have ended immediately after the Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so
-// only the rest of the wait is uncertain.
+// obstacleUncertainty examines the kubelet's wait after an obstacle, and returns the part of this wait during which the
+// obstacle might already have been over. The wait ends with the kubelet's next attempt. The obstacle might have ended
+// immediately after the Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so only the
+// rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -259,8 +259,8 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	return away
 }
 
-// beyondWaits returns the part of the time from the first to the latest occurrence of an obstacle that the kubelet's
-// minimum waits between its attempts do not explain.
+// beyondWaits returns the time from the first to the latest occurrence of an obstacle, minus the kubelet's minimum
+// waits between its attempts.
 func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
 	if least == nil || h.runtime || h.count < 2 {
@@ -283,8 +283,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 }
 
 // beyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result is
-// the part of this phase that the kubelet's minimum waits between its attempts do not explain. If the phase is still
-// open, or if no milestone of this container ended the phase, the result is only the time after refusalDue.
+// the duration of this phase, minus the kubelet's minimum waits between its attempts. If the phase is still open, or if
+// no milestone of this container ended the phase, the result is only the time after refusalDue.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -297,7 +297,7 @@ func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }
 
-// otherRefusals returns the time in which errors other than configuration errors might have delayed the container.
+// otherRefusals returns how long errors other than configuration errors might have delayed the container.
 func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
 	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
@@ -309,8 +309,8 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
-// reached it. Without proof, the later time could hide that the kubelet was stopped. refusalDue returns maxInstant if
-// no Event watch shows the kubelet's attempts.
+// reached it. Without this proof, a later result could hide that the kubelet was stopped. refusalDue returns maxInstant
+// if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
@@ -326,8 +326,8 @@ func (f *fold) refusalDue(from *bound) instant {
 }
 
 // lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
-// result "beyond" is the part of the time from the first refusal to this attempt that the kubelet's minimum waits
-// between its attempts do not explain.
+// result "beyond" is the time from the first refusal to this attempt, minus the kubelet's minimum waits between its
+// attempts.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused
@@ -338,7 +338,8 @@ func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.D
 		return from.latest, 0
 	}
 	last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-	// The count of an older Event includes failures from before the phase.
+	// The count of an older Event includes failures from before the phase, so it does not show how many waits to
+	// subtract.
 	if refused.first.latest >= from.earliest-instant(firstCheck) {
 		beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 	}

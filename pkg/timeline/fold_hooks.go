@@ -26,13 +26,13 @@ func (f *fold) endsOwnHook(c *Container) bool {
 		return f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestoneStarted}) != nil
 	}
 	reported := f.bounds.find(milestoneKey{f.index(c.Name), f.lastRun(c), MilestonePostStarted})
-	return reported != nil && reported.bias == biasLatest // a status that did not arrive live can be old
+	return reported != nil && reported.bias == biasLatest // a status from a list can be old
 }
 
-// orCredentials returns the wait before the kubelet requests a pull or finds the image on the node. During this wait,
-// the kubelet can look up the registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images,
-// EnsureImageExists). No source reports when the kubelet begins the lookup. So a wait for a post-start hook can also
-// contain work of the kubelet.
+// orCredentials takes a wait that ends when the kubelet requests a pull or finds the image on the node, and adds the
+// phases that the wait can also contain. During this wait, the kubelet can look up the registry credentials, and run a
+// credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source reports when the kubelet
+// begins the lookup. So a wait for a post-start hook can also contain work of the kubelet.
 func orCredentials(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
@@ -40,13 +40,13 @@ func orCredentials(wait step) step {
 	return wait
 }
 
-// mayLookUp reports whether the kubelet possibly looked up registry credentials before it found a container's image. By
-// default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
+// mayLookUp reports whether the kubelet might have looked up registry credentials before it found a container's image.
+// By default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
 // report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
-// MustAttemptImagePull). Then the pod has access only if it has the same Secret, or if a plugin returns credentials for
-// its service account. No source reports how the kubelet pulled the image earlier. Without an Event about the image,
-// the Events about the pod's other images show whether the kubelet checks images.
+// MustAttemptImagePull). After such a pull, another pod has access only if it has the same Secret, or if a plugin
+// returns credentials for its service account. No source reports how the kubelet pulled the image earlier. Without an
+// Event about the image, the Events about the pod's other images show whether the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked
@@ -71,10 +71,11 @@ var beforeHook = []Phase{
 	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
 }
 
-// mayPrecedeRun reports whether a period that seems to be a post-start hook can have begun before the container ran.
+// mayPrecedeRun reports whether a period that looks like a post-start hook might have begun before the container ran.
 // The argument "from" is the beginning of the period. If only the kubelet reports the container's start, the timestamp
 // of the start is truncated to seconds. In this case, the estimate of the start can be later than the beginning of the
-// period. If the period can contain work on the next container, it is unattributed anyway.
+// period. If the period can contain work on the next container, mayPrecedeRun returns false, because such a period is
+// unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {

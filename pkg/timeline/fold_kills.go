@@ -16,7 +16,7 @@ func (f *fold) endOf(c *Container, end step) step {
 			end.also = alsoUnattributed
 		}
 	case c.Kind == KindInit && killed:
-		end.also = alsoSandboxLost // the kubelet possibly stopped the run when it replaced the sandbox
+		end.also = alsoSandboxLost // the kubelet might have stopped the run when it replaced the sandbox
 	case c.Kind == KindInit:
 	case known && code != 0 && (!killed || explained) && code != codeUnknown:
 		// The run failed, either before the loss of the sandbox or because the kubelet stopped it.
@@ -40,7 +40,8 @@ const codeUnknown = 255
 //     contains the reason OOMKilled, because containerd reads the cgroup's counter oom_kill, and this counter includes
 //     kills for lack of memory on the node.
 //
-// Nothing in the pod explains other kills: the node ran out of memory, or somebody killed or stopped the container.
+// All other kills have a reason outside the pod: the node ran out of memory, or somebody killed or stopped the
+// container.
 func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 	for _, x := range f.e.containers[f.index(c.Name)].exits {
 		if x.attempt != int(attempt) {
@@ -58,9 +59,9 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill reports whether a phase can belong to another party, because a signal ended the run of the phase. Another
-// party may have killed the container, even if a probe, a hook or the memory limit of the container can also explain
-// the kill.
+// undatedKill reports whether a signal ended the run in the phase s. In this case, the phase can belong to another
+// party: somebody might have killed the container, even if a probe, a hook or the container's memory limit can also
+// explain the kill.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false
@@ -73,10 +74,11 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
-// undatedStart reports whether the agent can have missed the status that reports a failed run of a sidecar as started.
-// Later containers did not wait for the end of a run that had started. Without a startup probe, the kubelet waits only
-// until it detects that the sidecar runs (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup
-// probe, only an agent that started later can have missed the status.
+// undatedStart reports whether a sidecar's failed run might have counted as started before it failed, although the
+// agent received no such status. After a sidecar has started, the next containers do not wait for the end of its run.
+// Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
+// (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup probe, the agent can miss the status only if
+// a list delivered the first pod object.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)

@@ -235,11 +235,11 @@ func (f *fold) endedForGood(c *Container) bool {
 	return c.State == StateTerminated && !f.willRestart(c)
 }
 
-// mayEndForGood reports whether a main container failed before the instant "until", and the kubelet possibly does not
-// start it again. Since Kubernetes 1.34, restart rules can overrule the restart policy Never for some exit codes
-// (ContainerShouldRestart in pkg/api/v1/pod). The evidence contains no rules, and does not distinguish such a container
-// from a container with the policy OnFailure. If no other main container can still run, mayEndForGood returns false,
-// because the kubelet either starts the container again or reports that the pod failed.
+// mayEndForGood reports whether a main container failed before the instant "until", and the kubelet might not start it
+// again. Since Kubernetes 1.34, restart rules can overrule the restart policy Never for some exit codes
+// (ContainerShouldRestart in pkg/api/v1/pod). The evidence contains no restart rules, so it does not distinguish a
+// container with such rules from a container with the policy OnFailure. If no other main container can still run,
+// mayEndForGood returns false, because the kubelet either starts the container again or reports that the pod failed.
 func (f *fold) mayEndForGood(c *Container, until instant) bool {
 	return c.Kind == KindMain && c.State == StateTerminated && !c.RestartsAlways && f.nextRun(c, until) != nil &&
 		slices.ContainsFunc(f.containers, func(o *Container) bool {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. One pass carries a raised lower bound forward
-// through a whole sequence. But one pass carries a reduced upper bound back only to the previous milestone. If the fold
-// stops early, intervals are wider than necessary, but never wrong.
+// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound reaches all
+// later milestones of a sequence, but a reduced upper bound reaches only the previous milestone. If the fold stops
+// early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in the order in which they must have happened.
@@ -106,8 +106,9 @@ func (f *fold) along(steps []step) sequence {
 }
 
 // firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
-// of an init container end with its first success. The steps of a sidecar end with its first run, because the agent can
-// have missed that this run had started. In all other cases, firstSuccess returns the number of all steps.
+// of an init container end with its first success. The steps of a sidecar end before the end of its first run, because
+// the agent might have missed the status that reports this run as started. In all other cases, firstSuccess returns the
+// number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
@@ -131,8 +132,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 }
 
 // failureConstraints returns the constraint that the pod failed at Pod.FailedBy or earlier. The fold needs this
-// constraint only if the agent did not see the failure live. FailedBy is on the control plane's clock. If a run ended
-// after FailedBy, the clocks can differ, so failureConstraints returns no constraint.
+// constraint only if the agent did not see the failure live. FailedBy is on the control plane's clock. If the node's
+// clock shows that a run ended after FailedBy, the two clocks might differ, so failureConstraints returns no
+// constraint.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
@@ -176,8 +178,9 @@ func (f *fold) startConstraints() (all []constraint) {
 	return all
 }
 
-// onlyFirstRun reports whether only the first run of a container began before the instant "by". The kubelet creates and
-// starts a container without other work in between, so onlyFirstRun uses the start of a run if its creation is unknown.
+// onlyFirstRun reports whether only the first run of a container began before the instant "by". If no evidence shows
+// when the container of a run was created, onlyFirstRun uses the start of the run, because the kubelet does no other
+// work between the creation and the start.
 func (f *fold) onlyFirstRun(index int16, by instant) (began bool) {
 	if by == maxInstant {
 		return false
@@ -236,10 +239,10 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles a control plane timestamp that is later than a milestone of the node, although the
-// milestone must come after the timestamp. In this case, the clocks of the node and of the control plane differ.
-// relaxControlPlane replaces the interval of the control plane timestamp. The new interval ends together with the
-// interval of the node's milestone. Its length is the distance between the ends of the two old intervals.
+// relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
+// In this case, the clocks of the node and of the control plane differ. relaxControlPlane replaces the interval of the
+// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The new length is the
+// distance between the end of the old interval and the end of the milestone's interval.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -275,7 +278,7 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 			}
 			if before.latest > b.latest {
 				// The earlier milestone cannot be later than the next milestone, so its interval becomes shorter. The
-				// earlier milestone is then most likely near the new end of its interval.
+				// earlier milestone most likely happened near the new end of this interval.
 				before.latest, changed = b.latest, true
 				if before.bias == biasNone || before.bias == biasSlack || before.bias == biasNextSync {
 					before.bias = biasLatest

@@ -105,8 +105,8 @@ func (b boundary) isFirst() bool { return b.from == minInstant }
 // mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork reports whether the boundary ends a step that happens without the kubelet, at a time when the kubelet
-// worked on another container.
+// duringWork reports whether the kubelet worked on another container at the time of the boundary. duringWork returns
+// false if the boundary ends a step that needs the kubelet.
 func (b boundary) duringWork(all []boundary) bool {
 	if !b.mayBeDuringWork() {
 		return false
@@ -123,8 +123,8 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// beforeMain reports whether a probe of a sidecar's later run succeeded while a main container had not started yet. The
-// kubelet starts the main containers without waiting for this probe.
+// beforeMain reports whether a probe of a sidecar's later run succeeded while at least one main container had not
+// started yet. The kubelet starts the main containers without waiting for this probe.
 func (f *fold) beforeMain(b *boundary) bool {
 	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.Name == b.container
@@ -135,10 +135,10 @@ func (f *fold) beforeMain(b *boundary) bool {
 	})
 }
 
-// beforeNextMain reports whether the kubelet's first work on a later main container came between the first and the
-// second run of the boundary's container. The kubelet starts all main containers in one pass, one after the other, and
-// does not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain returns false for
-// a container with such a hook.
+// beforeNextMain reports whether the kubelet first worked on a later main container between the first and the second
+// run of the boundary's container. The kubelet starts all main containers in one pass, one after the other, and does
+// not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain returns false for a
+// container with such a hook.
 func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
 		return false

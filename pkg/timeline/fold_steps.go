@@ -14,8 +14,8 @@ type step struct {
 	also     []Phase // further phases that the step can contain
 }
 
-// ofPrevious reports whether a period belongs to the previous container. The argument "phases" holds the possible
-// phases of the period. If the period can contain work on the chain's own container, ofPrevious returns false.
+// ofPrevious reports whether the whole period belongs to the previous container. The argument "phases" holds the
+// possible phases of the period. If the period can contain work on the chain's own container, ofPrevious returns false.
 func (s step) ofPrevious(phases []Phase) bool {
 	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
 		return p != PhasePostStartHook && p != PhaseKubeletSync
@@ -149,8 +149,8 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 }
 
 // wasKilled reports whether a run ended because the kubelet ended the whole pod. The status of a pod that the kubelet
-// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because all its
-// runs failed, its status contains no reason. The kubelet writes no status while it waits for containers to end
+// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because its
+// containers failed, its status contains no reason. The kubelet writes no status while it waits for containers to end
 // (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before another status reported the
 // pod's failure, the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {

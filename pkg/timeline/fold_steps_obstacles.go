@@ -38,8 +38,8 @@ func (f *fold) obstacleSteps(begun step) []step {
 const firstCheck = instant(2 * time.Second)
 
 // phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If the
-// kubelet's first check reported the obstacle, the obstacle existed before the check. If a check after the first check
-// reported the obstacle, no evidence shows when the obstacle began.
+// kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check reported the
+// obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -94,8 +94,8 @@ func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []P
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox returns the step from the retry that follows the last obstacle to the sandbox. If the kubelet dropped
-// Events, the obstacle might have lasted longer, or another obstacle might have followed.
+// stepToSandbox returns the step that begins with the retry after the last obstacle and ends with the sandbox. If the
+// kubelet dropped Events, the obstacle might have lasted longer, or another obstacle might have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))

@@ -11,7 +11,8 @@ func (f *fold) pullSteps(c *Container) []step {
 	return steps
 }
 
-// stepsOfPulls returns the same steps as pullSteps, but without the phases of attempts that the agent can have missed.
+// stepsOfPulls returns the same steps as pullSteps, but without the phases of attempts that the agent might have
+// missed.
 func (f *fold) stepsOfPulls(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
@@ -29,7 +30,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			}
 			if len(f.pulls[index].failures) == 0 ||
 				attempts[i-1].outcome == imagepull.OutcomeUnknown && f.pulls[index].restarts.has(a.attempt) {
-				wait.also = alsoKubeletSync // the kubelet possibly restarted during the attempt
+				wait.also = alsoKubeletSync // the kubelet might have restarted during the attempt
 			}
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
@@ -67,7 +68,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
 	named := f.bounds.find(milestoneKey{index, attempt, MilestoneNameRefused})
 	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})
-	// The kubelet requests no pull until somebody changes the name.
+	// The kubelet requests no pull until somebody changes the image's name.
 	afterNamed := step{phase: PhaseContainerConfig}
 	// The kubelet asks the runtime again until the runtime responds.
 	afterInspected := step{phase: PhaseContainerCreate}
@@ -93,11 +94,11 @@ func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16
 	return steps, wait
 }
 
-// isInBackoff reports whether a failed check of an image can have happened during the back-off after a failed pull. The
-// kubelet checks the image before it checks whether the back-off is over.
+// isInBackoff reports whether a failed check of an image might have happened during the back-off after a failed pull.
+// The kubelet checks the image before it checks whether the back-off is over.
 func (f *fold) isInBackoff(check *bound) bool {
 	failed := f.bounds.find(milestoneKey{check.key.container, check.key.attempt - 1, MilestonePullFailed})
-	return failed == nil || !f.knowsAllEvents() || // another pull can have failed
+	return failed == nil || !f.knowsAllEvents() || // another pull might have failed
 		check.earliest.sub(failed.latest) < imagepull.Backoff(int(check.key.attempt))
 }
 

@@ -50,8 +50,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// endedBefore returns a container that ended before another container became ready, and that possibly does not run
-// again. endedBefore returns nil if there is no such container.
+// endedBefore returns a container that ended before the milestone k and that the kubelet might not start again.
+// endedBefore returns nil if there is no such container.
 func (f *fold) endedBefore(k milestoneKey) *Container {
 	ready := f.bounds.find(k)
 	for _, c := range f.containers {
@@ -83,7 +83,7 @@ func probePhase(probed bool, phase Phase) Phase {
 
 // alsoReadyLast returns the phase of another container that might have become ready even later than the container
 // "last". The order of two containers is unknown if the agent learned from the same observation that both containers
-// are ready. If no other container is possible, alsoReadyLast returns nil.
+// are ready. If there is no such container, alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -106,7 +106,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 }
 
 // ranLongBefore reports whether the first ready status came late: the time since the container's start is longer than
-// the kubelet needs to report a ready container. A listed status can arrive long after all containers were ready.
+// the kubelet needs to report a ready container. A status from a list can arrive long after all containers were ready.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran, by := f.latestOf(c, MilestoneRunning), ready.latest
 	if all := f.bounds.find(podMilestone(MilestoneContainersReady)); all != nil {

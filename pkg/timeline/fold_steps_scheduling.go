@@ -69,9 +69,10 @@ func (f *fold) appendScheduling(steps []step) []step {
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns how much of the time from creation to binding can belong to a party other than the cause of
-// the phase s. If the scheduler reported that no node fits, undatedScheduling returns the time before the report. If no
-// report of the scheduler is known, but an unobserved report or a scheduling gate is possible, undatedScheduling
-// returns the duration of the whole phase.
+// the phase s. If s began before the scheduler reported that no node fits, undatedScheduling returns the time before
+// the report, plus the uncertainty of the binding. If no report is known, undatedScheduling returns the duration of s
+// in two cases: a scheduling gate might have delayed the pod, or the object had no managed fields that could show a
+// report.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))
@@ -99,8 +100,8 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly later than the milestone "begun", by more than the argument
-// "slack".
+// boundAfter reports whether the time from the milestone "begun" to the pod's binding is certainly longer than the
+// argument "slack".
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack

@@ -117,8 +117,8 @@ type RuntimeSilent struct {
 
 // ClockSeen is a reading of the control plane's clock from a response to the agent.
 type ClockSeen struct {
-	SentAt         time.Time `json:"sent_at,omitzero"`          // on the agent's clock, before the request
-	ArrivedAt      time.Time `json:"arrived_at,omitzero"`       // on the agent's clock, after the response
+	SentAt         time.Time `json:"sent_at,omitzero"`          // time of the request, on the agent's clock
+	ArrivedAt      time.Time `json:"arrived_at,omitzero"`       // time of the response, on the agent's clock
 	ControlPlaneAt time.Time `json:"control_plane_at,omitzero"` // the response's HTTP header Date, truncated to seconds
 }
 

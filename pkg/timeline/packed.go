@@ -88,8 +88,8 @@ func (p *packer) share(f *float64) {
 }
 
 // packText packs the first occurrence of a text as 0, followed by the text's length and the text. If the same text
-// occurs again, packText packs only the text's number. The packer copies the texts that it reads. Otherwise, a reader
-// that keeps one text would keep the whole packed text in memory.
+// occurs again, packText packs only the text's number. The packer copies the texts that it reads. Without the copy, a
+// reader that keeps one text would keep the whole packed text in memory.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {
@@ -109,7 +109,7 @@ func packText[S ~string](p *packer, s *S) {
 }
 
 // The method "at" packs the zero time as 0, and a time that is equal to the previous time as 1. For other times, the
-// method packs 2, the difference from the previous time in whole seconds, and the nanoseconds.
+// method packs three numbers: 2, the difference from the previous time in whole seconds, and the nanoseconds.
 func (p *packer) at(t *time.Time) {
 	const zero, repeated, other = 0, 1, 2
 	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())

@@ -22,8 +22,9 @@ type Pod struct {
 
 	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, on the control plane's clock
 	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen).
-	// ReadAt is exact and on the kubelet's clock. ReadAt is zero for other pods. A static pod's start-up begins at
-	// ReadAt, because the kubelet creates the object in the API server later, often after the creation of the sandbox.
+	// ReadAt is exact and on the kubelet's clock. ReadAt is zero if the pod is not static. A static pod's start-up
+	// begins at ReadAt, because the kubelet creates the object in the API server later, often after the creation of the
+	// sandbox.
 	ReadAt         time.Time `json:"read_at,omitzero"`
 	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, on the kubelet's clock
 	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.
@@ -59,7 +60,7 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, a zero UnschedulableAt proves
 	// nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// FailedBy is the latest time at which the writer of status.phase changed the status of a failed pod
+	// FailedBy is the time of a failed pod's latest status change by the client that writes status.phase
 	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
 	// clock and truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed
 	// fields.
@@ -85,8 +86,8 @@ type Pod struct {
 	Reason         string      `json:"reason,omitzero"` // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition `json:"conditions,omitempty"`
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
-	// Revision identifies the version of the owner: the pod-template-hash of a Deployment, the Job of a CronJob, or
-	// the controller-revision-hash of other owners. Revision is empty for other pods.
+	// Revision identifies the version of the owner: the pod-template-hash of a Deployment, the Job of a CronJob, or the
+	// controller-revision-hash of other owners. Revision is empty if the pod has none of these values.
 	Revision string `json:"revision,omitzero"`
 	// TraceParent is the value of the annotation traceparent, in which the pod's creator can store a W3C trace context.
 	// The agent does not validate the value. TraceParent is empty without the annotation.
