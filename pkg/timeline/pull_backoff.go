@@ -22,7 +22,7 @@ type pullFailure struct {
 
 // pullBackoff is the kubelet's back-off after a failed pull.
 type pullBackoff struct {
-	least time.Duration // zero if the kubelet can have lost its back-off
+	least time.Duration // zero if the kubelet might have lost its back-off
 	most  time.Duration // the longest normal wait until the next attempt
 }
 
@@ -41,7 +41,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	if len(all) == 0 {
 		return nil
 	}
-	// If the client dropped the Event about the first failure, only the first status shows this failure.
+	// If the kubelet's client dropped the Event about the first failure, only the first status shows this failure.
 	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
 		f := *first
 		if f.bias == biasLatest {
@@ -107,9 +107,9 @@ func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures after the last time at which the kubelet can have lost its back-off state.
-	// exact is true if the kubelet's own count is certainly equal to count. counted is false if the kubelet can have
-	// lost this state, because the counts in the Events can include failures from before the loss.
+	// count is the number of known failures since the latest possible loss of the kubelet's back-off state. exact is
+	// true if the kubelet's own count is certainly equal to count. If the kubelet might have lost this state, counted
+	// is false, because the counts in the Events might include failures from before the loss.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -151,14 +151,14 @@ func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool 
 		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
 }
 
-// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. Created and
-// Started Events can be missing, because the core takes no milestones from them.
+// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. The method ignores
+// missing Created and Started Events, because the core takes no milestones from them.
 func (f *fold) knowsAllEvents() bool {
 	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
 		!f.e.eventLimitReached()
 }
 
-// withHiddenPulls adds the phases of hidden pulls to the candidates.
+// withHiddenPulls adds the phases of pulls that no evidence shows to the candidates.
 func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
 	return w
@@ -166,8 +166,8 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 
 // appendSpan appends the phase between two milestones. If the time after a failed pull can contain further pulls at
 // unknown times, appendSpan divides this time into two phases: the back-off until the kubelet's next attempt was due,
-// and the remaining time. If no pull succeeded and the time after the shortest possible back-off is at most
-// podRetry+retrySlack, appendSpan appends only one phase, whose error bound includes the time after this back-off.
+// and the remaining time. If no pull succeeded and at most podRetry+retrySlack remains after the shortest possible
+// back-off, appendSpan appends only one phase. The error bound of this phase includes the remaining time.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
@@ -228,7 +228,7 @@ func isNoPull(p Phase) bool {
 	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
 }
 
-// hiddenPullsFrom returns the instant after which the kubelet can have begun a pull that no evidence shows. The error
+// hiddenPullsFrom returns the instant after which the kubelet might have begun a pull that no evidence shows. The error
 // bound of the current phase grows from the returned instant on. hiddenPullsFrom returns maxInstant if the current
 // phase cannot contain a hidden pull.
 func (f *fold) hiddenPullsFrom(phases []Span) instant {

@@ -82,7 +82,7 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 }
 
 // The method "only" returns the pod's only container with the given image. The method returns nil if several containers
-// have the image, because the pull might have been for any of these containers.
+// use the image, because the pull might have been for any of these containers.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {

@@ -11,7 +11,7 @@ import (
 // restart.
 type pullEvidence struct {
 	refuter
-	requests []constraint // the requests for the image that are not refuted, from Events
+	requests []constraint // the requests for the image, from Events; without refuted requests
 	restarts attemptSet   // the attempts that a restarted kubelet requested, according to Events
 	until    instant      // the latest possible time of the pulls; later requests concern a restart of the container
 
@@ -50,7 +50,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		p.maybeRestart = true
 	case pulled.present && e.createFailureUndated(index) && e.mayMissFirstEvents() &&
 		!f.isFirstAttempt(index, pulled.window):
-		// The Event can be about a later attempt to create the container. The first Event can have expired.
+		// The Event might concern a later attempt to create the container, and the first Event might have expired.
 	default:
 		p.pulled = pulled
 	}
@@ -61,7 +61,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	failures := slices.DeleteFunc(e.pullFailures(index, evidence.failures), func(failed pullFailure) bool {
 		if failed.origin == originArrival &&
 			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
-			return true // the successful pull began before the status arrived, so the status is late
+			return true // ignore a late status, which arrived after the successful pull had begun
 		}
 		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
 		p.refuted = p.refuted || refuted
@@ -104,7 +104,7 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have reported whether it has a container's image. The
+// imageCheckedBy returns the latest possible time at which the runtime reported whether it has a container's image. The
 // kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if the
 // time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
@@ -124,8 +124,8 @@ func (f *fold) imageCheckedBy(index int16) instant {
 }
 
 // pullEventsOf returns the evidence that contains the Events about a container's pulls. Usually, this is the
-// container's own evidence. If only one container has the image, pullEventsOf can also return the evidence of Events
-// that name only the image.
+// container's own evidence. If no other container uses the same image, pullEventsOf can instead return the evidence
+// from Events that name only the image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -150,8 +150,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 }
 
 // The method "before" reports whether the given request certainly belongs to an earlier attempt than this Event does.
-// If the image was already present, the method always returns true, because the kubelet requested no pull for this
-// Event.
+// If the Event reports that the image was present, the method returns true, because the attempt of this Event requested
+// no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -191,11 +191,11 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 // Each list keeps the earliest Events.
 const maxRequests = 16
 
-// numberAttempts finds the requests for a container's image, and the attempts of the requests and of the failed pulls.
-// The kubelet's client counts the repetitions of an Event in its memory (client-go, tools/record/events_cache.go). So a
-// new Event shows that the kubelet restarted, and the new Event counts its requests from the beginning. When the new
-// kubelet requested the image, all earlier attempts had ended, even without evidence of their end. If a pull failed
-// before the first Event, the Event about the first request is missing.
+// numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
+// pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
+// tools/record/events_cache.go). So a new Event shows that the kubelet restarted, and the count of the new Event begins
+// again at 1. When the restarted kubelet requested the image, all earlier attempts had ended, even if no evidence shows
+// their end. If a pull failed before the first Event, the Event about the first request is missing.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)

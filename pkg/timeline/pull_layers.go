@@ -107,7 +107,7 @@ func (l *Layer) thereBefore(then instant) bool {
 	return !came.IsZero() && at(came) < then
 }
 
-// undatedSince reports whether a layer without a timestamp can have arrived after an instant.
+// undatedSince reports whether a layer without a timestamp might have arrived after an instant.
 func (i *Image) undatedSince(began instant) bool {
 	return i.Incomplete && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
 		return l.DownloadedAt.IsZero() && !l.Remote && !l.thereBefore(began)
@@ -140,7 +140,7 @@ func (f *fold) startedBy(index int16, attempt uint16) bool {
 
 // mayHoldUnpacking reports whether a pull can include unpacking that the evidence cannot separate from the download.
 // For a pull that includes unpacking, the evidence does not show how much time the registry needed and how much time
-// the disk needed. mayHoldUnpacking also returns true for an attempt that can have failed during unpacking.
+// the disk needed. mayHoldUnpacking also returns true for an attempt that might have failed during unpacking.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -167,8 +167,8 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
 }
 
-// Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes excludes layers that count for
-// another pull.
+// Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes excludes shared layers, because
+// their bytes belong to another pull.
 func (p Pull) Bytes() (sum int64) {
 	for i, l := range p.Layers {
 		again := slices.ContainsFunc(p.Layers[:i], func(below Layer) bool { return below.Digest == l.Digest })

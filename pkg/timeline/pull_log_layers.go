@@ -10,7 +10,7 @@ import (
 // Older layers are not needed, because pulls that share a layer run at the same time.
 const maxRecentLayers = 2048
 
-// recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.
+// recentLayers maps each of the latest layers to the pod whose pull downloaded the layer. The zero value is empty.
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
 	order []arrivedLayer          // ring buffer of the keys of the map "owner"
@@ -61,7 +61,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 }
 
 // The method "share" compares the pull p with o, another pull of the same image. The method marks each layer of p that
-// arrived before the end of o, because the bytes of such a layer count for o.
+// arrived before the end of o, because the bytes of such a layer belong to o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {

@@ -47,8 +47,8 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 }
 
 // The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
-// has no pull queue, another pull with an unknown start counts from the time of its request. On a node that might have
-// a queue, a pull with an unknown start counts only shortly before its end, because it certainly ran then.
+// has no pull queue, another pull with an unknown start counts as running from the time of its request. If the node
+// might have a queue, such a pull counts as running only shortly before its end, because only this time is certain.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

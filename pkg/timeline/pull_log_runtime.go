@@ -52,7 +52,7 @@ type sandboxSince struct {
 // noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes moves the pod's pending
 // pulls to the log.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
-	if l.sandboxes == nil { // the runtime's first response: no sandbox of a logged pull is confirmed yet
+	if l.sandboxes == nil { // this is the runtime's first response, so no logged pull has a confirmed sandbox yet
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
@@ -116,8 +116,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
 // the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
-// queue. While a request is open, PullLog does not name a blocker (Pull.BlockedBy) for another pod's pull that was
-// requested later and has ended, because the blocker might be wrong.
+// queue. If another pod's later pull ends while the request is open, PullLog names no blocker (Pull.BlockedBy) for that
+// pull, because the two pulls might have run in parallel.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

@@ -40,8 +40,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 }
 
 // pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
-// image was absent. With the policy Always, the kubelet asks the registry every time. With the policy IfNotPresent,
-// kubelet 1.35 or newer also asks the registry if the image was pulled with credentials that the pod might not have
+// image was absent. With the policy Always, the kubelet always contacts the registry. With the policy IfNotPresent,
+// kubelet 1.35 or newer also contacts the registry if the image was pulled with credentials that the pod might not have
 // (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}

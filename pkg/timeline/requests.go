@@ -63,9 +63,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the references of the images whose presence decides whether the kubelet pulls. The agent asks
-// the runtime about each reference once, and again after a pull. The second result lists the references whose layers
-// the agent also requests.
+// requestedImages returns the references of the images whose presence decides whether the kubelet pulls them. The agent
+// asks the runtime about each reference once, and again after a pull. The second result lists the references whose
+// layers the agent also requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -251,7 +251,7 @@ type EventWatch struct {
 	ArrivedAt time.Time
 }
 
-// Requests is the evidence that one pod's timeline lacks and that a source can provide now.
+// Requests lists the evidence that one pod's timeline lacks and that a source can provide now.
 type Requests struct {
 	Runtime bool     // ask the runtime about the pod
 	Runs    bool     // the pod object reports container runs that the runtime has not reported

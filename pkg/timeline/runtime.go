@@ -35,8 +35,8 @@ type Sandbox struct {
 	// true, ImageStoredAt is the end of the pull that brought the sandbox image to the node, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The
-	// runtime's name, version or response proves that Unstamped is true. For example, Unstamped is true for CRI-O, for
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The agent
+	// derives Unstamped from the runtime's name, version or response. For example, Unstamped is true for CRI-O, for
 	// containerd 1.x, and for the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
@@ -81,7 +81,7 @@ type Image struct {
 }
 
 // Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero
-// time means that the runtime does not report the time, or no longer has the time.
+// time means that the runtime does not report the time, or no longer stores the time.
 type Layer struct {
 	Digest       string    `json:"digest"`                 // digest of the blob in the registry, e.g. sha256:…
 	SizeBytes    int64     `json:"size_bytes,omitzero"`    // size of the blob; 0 if unknown

@@ -110,9 +110,9 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime returns PhaseSandbox or PhaseContainerCreate if the span might include this work of the runtime,
-// although another party, such as the kubelet, is responsible for the span. For all other spans, needsRuntime returns
-// an empty phase.
+// needsRuntime finds the runtime's work in a span for which another party, such as the kubelet, is responsible. If the
+// span might include such work, needsRuntime returns the phase of the work: PhaseSandbox or PhaseContainerCreate.
+// For all other spans, needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {

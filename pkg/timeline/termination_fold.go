@@ -167,7 +167,7 @@ const leastGrace = 2 * time.Second
 // killAfter returns the shortest time from the start of a container's stop until the kubelet kills the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether killAfter is the exact time from the start of the pod's stop to the kill of a container.
+// killedOnTime reports whether a kill of the container comes exactly killAfter after the kubelet began to stop the pod.
 // killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for a sidecar,
 // because a sidecar stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {

@@ -174,7 +174,7 @@ type Pull struct {
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
 	// not report layers. For each layer, Shared is true if the layer arrived with another pod's pull. The bytes of a
-	// shared layer count for the other pod's pull.
+	// shared layer belong to the other pod's pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
@@ -192,8 +192,9 @@ type Pull struct {
 	// can skip attempts.
 	Unconfirmed bool
 
-	// Credentials is the part of the duration Pull that a credential plugin of the kubelet might have used. Credentials
-	// is zero if the pod object proves that the kubelet has version 1.33 or later: see Pod.KubeletGeneration.
+	// Credentials is the part of the pull's duration that a credential plugin of the kubelet might have used.
+	// Credentials is zero if the pod object proves that the kubelet has version 1.33 or later: see
+	// Pod.KubeletGeneration.
 	Credentials time.Duration
 
 	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted

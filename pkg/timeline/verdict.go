@@ -195,7 +195,7 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 }
 
 // namesHook reports whether the container of a span is certainly the container with the post-start hook. If a span
-// might also contain other work, the span's container can be the container of that work.
+// might also contain other work, the span might name the container of that work instead.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
