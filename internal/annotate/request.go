@@ -11,8 +11,8 @@ import (
 // A user sets RequestStartUp or RequestTime on a pod to request an annotation. To respond to the request, the agent
 // writes StartUp or Time.
 const (
-	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The value of RequestStartUp
-	// must be "true". The agent writes StartUp after the start-up is over.
+	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The agent ignores the
+	// request unless the annotation's value is "true". The agent writes StartUp after the start-up is over.
 	RequestStartUp = "podlapse.dev/annotate"
 	StartUp        = "podlapse.dev/startup"
 	RequestTime    = "addtime" // any value requests Time; the agent writes Time immediately

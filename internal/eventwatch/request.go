@@ -29,8 +29,8 @@ type request struct {
 
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
-	// The lock of Source guards the fields "waitsSince" and "declared". waitsSince is the start of the pod's current wait
-	// for a slot, or zero. The field "declared" is true if EventsLost has reported that the pod waits for a slot.
+	// The lock of Source guards the fields "waitsSince" and "declared". waitsSince is the start of the pod's current
+	// wait for a slot, or zero. The field "declared" is true if EventsLost has reported that the pod waits for a slot.
 	waitsSince time.Time
 	declared   bool
 

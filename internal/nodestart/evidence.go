@@ -31,8 +31,8 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
-	// clockSet is the sum of all steps by which the node's clock was set since the first Booted of this boot. Each step
-	// adds its absolute value and its error bound.
+	// clockSet is the sum of all changes of the node's clock since the agent first observed this boot. Each change adds
+	// its absolute value and its error bound.
 	clockSet time.Duration
 
 	name      string

@@ -7,8 +7,8 @@ import (
 )
 
 // effectText describes the new duration, as an estimate and an interval. If the old duration lies in this interval,
-// effectText describes the saved time instead. The interval of the saved time is narrower than the interval of the new
-// duration, because it does not contain the variation of the unchanged steps. If chance decides the gain, there is no
+// effectText describes the saved time instead. The interval of the saved time is narrower, because only the interval of
+// the new duration includes the variation of the unchanged steps. If chance decides the gain, there is no
 // estimate.
 func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {

@@ -23,8 +23,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 			"Pods of this node that are starting, by current phase. A series with phase=\"image_pull\" or "+
 				"phase=\"sandbox_setup\" exists only while a pod is in this phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase. Absent if no pod "+
-				"is in the phase.",
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase, by phase. "+
+				"A phase without pods has no series.",
 			phase, nil),
 	}
 }

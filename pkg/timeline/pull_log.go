@@ -41,12 +41,12 @@ type loggedPull struct {
 	blocker     Blocker
 	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
 	from, until time.Time // when the kubelet asked the runtime, and when the runtime responded
-	// startUnknown is true if the start is unknown, and the field "from" contains the time of the request instead.
-	// startUnknown is always true for a failed pull.
+	// If the start is unknown, startUnknown is true, and the field "from" contains the time of the request. startUnknown
+	// is always true for a failed pull.
 	startUnknown    bool
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
-	dequeued        bool      // the pull waited long and began when another pull ended
+	dequeued        bool      // the pull waited a long time and began when another pull ended
 	layers          []uint64  // the layerHash of each layer that the pull downloaded; nil if unknown
 }
 

@@ -272,8 +272,8 @@ func (p whatIfPair) underSameLoad() whatIfTruth {
 }
 
 // gain returns the interval that contains the time that the change saved. Without any change, a second start-up can
-// take up to 10 % more or less time. The prediction ignores this random difference, so the returned
-// interval includes the difference.
+// take up to 10 % more or less time. The predicted gain does not allow for this random difference,
+// so the measured interval is wider by this difference.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }
