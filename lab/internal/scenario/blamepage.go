@@ -118,9 +118,9 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nFor %d phases, the independent evidence shows the exact duration. "+
-			"For %d of these %d phases, podlapse's duration is correct within its error bound.\n",
-		lengths, lengths-violations, lengths)
+		"\nThe independent evidence shows the exact duration of %d phases, "+
+			"and podlapse's duration is correct within its error bound for %d of these phases.\n",
+		lengths, lengths-violations)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
 			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are in seconds.\n\n",
