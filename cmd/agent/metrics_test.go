@@ -76,7 +76,7 @@ func TestMetricsDocument(t *testing.T) {
 		"# Metrics\n\n" +
 			"`/metrics` contains the metrics of one node. `/metrics` also contains metrics of the process and of the " +
 			"Go runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the " +
-			"agent's own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
+			"metrics of an agent with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
 			"Histograms have classic and native buckets, with two exceptions: the histograms of phases and of " +
 			"unpacking have only native buckets. If Prometheus does not store native histograms, it stores only the " +
 			"count and the sum of the histograms of phases and of unpacking. If the agent sends traces, the " +
@@ -84,8 +84,9 @@ func TestMetricsDocument(t *testing.T) {
 			"Each label has a limited set of values. If the agent knows the label values when it starts, the " +
 			"agent creates the series with the value zero. The values of the label `registry` are the names of up to " +
 			"[six registries](pulls.md#which-registries-have-a-label), `other` for all further registries, and " +
-			"`unknown`. When a registry loses its own label value, the agent removes the counters and " +
-			"histograms of this registry, and counts further pulls from this registry under `other`.\n\n" +
+			"`unknown`. When the agent stops using a registry's name as a label value, the agent removes the " +
+			"counters and histograms of this registry, and counts further pulls from this registry under " +
+			"`other`.\n\n" +
 			"| setting | series |\n|---|---|\n" +
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
 			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +
