@@ -46,7 +46,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
 				"phase. If all these phases have the same cause, the time counts for the first phase; \"kubelet\" and "+
 				"\"runtime\" are one cause here. If the phases are pull and unpack, the time counts for "+
-				"\"image_pull\". If all the phases are from \"volumes\" to \"sandbox\", the time counts for "+
+				"\"image_pull\". If all of them belong to the setup of the sandbox, the time counts for "+
 				"\"sandbox_setup\". Otherwise, the time counts for \"unattributed\", as time without evidence does. "+
 				"Has only native buckets.",
 			nil), []string{"phase"}),
