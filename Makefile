@@ -26,13 +26,14 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The scenario what-if changes pods in several ways. This variable is the number of pods for each kind of change when
-# `make test` runs the scenario. Without the variable, the scenario uses 20 pods. For the changes readiness_period and
-# config_present, the scenario uses at least four pods: four pods start at the same time and take as long as one pod.
+# The scenario what-if changes pods in several ways. PODLAPSE_WHAT_IF_PODS is the number of pods for each kind of
+# change. The default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes
+# readiness_period and config_present, the scenario uses at least four pods, because four pods that start at the same
+# time take no longer than one pod.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
-# The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only after a
-# change of its version or of Go's version.
+# The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only if the
+# tool's version or Go's version has changed.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.9.0
 TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)

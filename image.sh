@@ -26,7 +26,8 @@ scratch=$(mktemp -d)
 image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
 clean() {
 	image rm --all >/dev/null 2>&1 || true
-	# Without root, buildah's files belong to users of its user namespace. Only root in this namespace can remove them.
+	# Without root, buildah's files belong to users of its user namespace. Only root in buildah's user namespace can
+	# remove these files.
 	if [ "$(id -u)" = 0 ]; then rm -rf "$scratch"; else buildah unshare rm -rf "$scratch"; fi
 }
 trap clean EXIT

@@ -23,8 +23,8 @@ import (
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
 		// By default, Go ends a program without a message if the program writes to standard output and no process reads
-		// the output. The agent must log why it ends, so a failed write must return an error instead. Commands such as
-		// `explain` keep Go's default behavior, which is usual for tools in a pipeline.
+		// the output. The agent must log why it ends, so a failed write must return an error and not end the program.
+		// Commands such as `explain` keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent does its work in many short steps, one after the other, on different goroutines. With several
 		// processors, one processor often has to wake another processor, and these wake-ups take a quarter of the

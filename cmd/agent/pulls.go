@@ -31,9 +31,9 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 	}
 }
 
-// The method "bound" splits the open phase of each starting pod whose image is being downloaded
-// (livepull.Snapshot.Bound). The method queries the runtime only if data about a download could split the open phase of
-// at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
+// The method "bound" splits the open phase (the phase in progress) of each starting pod whose image the runtime is
+// downloading or unpacking (livepull.Snapshot.Bound). The method queries the runtime only if a download can change the
+// open phase of at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
 func (pulls livePullsFunc) bound(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines

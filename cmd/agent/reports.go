@@ -12,8 +12,9 @@ type reports struct {
 	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
 
-	mu      sync.Mutex
-	missing map[string]int // number of sinks that have not called yet, by pod UID; absent before the first call
+	mu sync.Mutex
+	// For each start-up that only some sinks have written, sent or dropped: the number of the other sinks, by pod UID.
+	missing map[string]int
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {
@@ -42,7 +43,7 @@ func (r *reports) through(t timeline.Timeline) {
 }
 
 // The method "last" records that one more sink has written, sent or dropped the start-up of a pod. The result is true
-// if all sinks have now done so.
+// if this sink was the last one.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

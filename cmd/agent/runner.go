@@ -114,8 +114,8 @@ func (r *runner) start(in *runningStage, c component) {
 }
 
 // The method "stop" stops the stages in order and returns the first failure. If a stage does not stop within its limit,
-// the method continues with the next stage, because the program must end soon. Then the method also returns an error
-// for this stage.
+// the method continues with the next stage, because the program must end soon. The returned error also names each stage
+// that did not stop within its limit.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error

@@ -17,9 +17,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits which missed start-ups the agent reports. A start-up is missed if it ended while no agent ran. The
-// agent reports a missed start-up only if the pod reached the node at most newsFor before the agent started. By
-// default, the API server keeps Events for the same time.
+// The agent reports a missed start-up only if the pod reached the node at most newsFor before the agent started. A
+// start-up is missed if it ended while no agent ran. newsFor equals the default of the API server's flag --event-ttl,
+// the lifetime of Events.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
@@ -28,7 +28,7 @@ type savedState struct {
 	dir    *state.Dir // nil without --state-dir
 	left   state.Contents
 	keeper *state.Keeper // nil without --state-dir
-	// The function "reported" receives each timeline that all sinks have reported.
+	// The function "reported" receives each timeline after all sinks have written, sent or dropped it.
 	reported func(timeline.Timeline)
 }
 

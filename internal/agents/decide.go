@@ -22,9 +22,10 @@ type race struct {
 }
 
 // decide sends the request over the proxy, or over a port-forward if experience.preferForward is true. If the request
-// fails, or gets no response within raceAfter, decide also tries the other way. Later requests use the way that reached
-// the agent first (attempt.reached). The agent can receive the request twice. A repeated request is harmless, because
-// requests have no body and change nothing.
+// fails, or gets no response within raceAfter, decide also tries the other way. If the other way would also fail
+// (attempt.final), decide returns the error response immediately. Later requests use the way that reached the agent
+// first (attempt.reached). The agent can receive the request twice. A repeated request is harmless, because requests
+// have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -92,7 +93,7 @@ func (r *race) won(got attempt) *http.Response {
 }
 
 // fellBack stores the reason for the first port-forward: the proxy failed or did not respond in time. If the proxy has
-// not reached any agent yet, requests to other agents also try a port-forward first.
+// not reached any agent yet, fellBack makes the requests to other agents start with a port-forward.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)

@@ -108,8 +108,8 @@ type container struct {
 }
 
 // Agents returns one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, the result
-// contains only the agent of this node. If there is no agent, the error is ErrNoAgent. If the argument "node" is not
-// empty, the error for a missing agent is ErrNoAgentOnNode, which wraps ErrNoAgent.
+// contains only the agent of this node. If there is no agent, the error wraps ErrNoAgent. If the argument "node" is not
+// empty, the error for a missing agent also wraps ErrNoAgentOnNode.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)

@@ -124,7 +124,7 @@ type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent itself responded, and the response is not the refusal notLocal
+	reached  bool           // the agent itself responded, and not with the error notLocal
 	final    bool           // the other way to reach the agent would also fail
 	local    bool           // the agent accepts only loopback clients
 }

@@ -7,8 +7,8 @@ import (
 
 const (
 	// silentAfter is how long an agent can stay silent before the query to another agent begins. Dead nodes often
-	// accept no connection and send no error, so many dead agents would otherwise delay the queries to all other
-	// agents. An agent whose response has begun is not silent, even if the response takes a long time.
+	// accept no connection and send no error. Without silentAfter, many dead agents would delay the queries to all
+	// other agents. An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
 	// maxSilent is how many queries to silent agents can run in addition to AtOnce other queries. Waiting for a silent
 	// agent costs the API server hardly more than an open connection. Even if no agent responds, the number of silent
@@ -25,7 +25,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // The type "slots" limits the number of queries at the same time.
 type slots struct {
-	busy   chan struct{} // capacity AtOnce; contains an element for each running query, unless it has one in "silent"
+	busy   chan struct{} // capacity AtOnce; contains an element for each running query that has no element in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 

@@ -192,7 +192,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	a.written(uid, p, values, err)
 }
 
-// startUpValue returns the text of the annotation StartUp, or "" while the start-up is in progress.
+// startUpValue returns the value of the annotation "podlapse.dev/startup", or "" if the value is not available.
 func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	timelines, err := a.config.Timelines(ctx, []string{uid})
 	if err != nil || len(timelines) != 1 || timelines[0].Partial {
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	}
 }
 
-// The method "later" delays the next write to a pod. If a change of the pod changes the set of missing annotations,
-// Seen ends the delay. All other changes of the pod leave the delay unchanged.
+// The method "later" delays the next write to a pod. If the pod's set of missing annotations changes, Seen ends the
+// delay. All other changes of the pod leave the delay unchanged.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

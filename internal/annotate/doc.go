@@ -4,7 +4,7 @@
 //
 // The package keeps no state across a restart. The pod's object shows the requested and the existing annotations, so
 // the agent does not write existing annotations again. Every write contains the latest resource version of the pod that
-// the agent has seen. If the pod's object has changed since then, the API server rejects the write.
+// the agent has seen. If the pod's object already has a newer resource version, the API server rejects the write.
 //
 // Other goroutines call Seen, Gone and Changed, which never block. The goroutine of Run sends requests to the API
 // server.

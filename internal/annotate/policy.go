@@ -15,8 +15,8 @@ import (
 // Kustomize component "annotate" limits the permission to patch pods. The agent writes annotations only after the
 // policy has refused a test request, because a refusal proves that the policy exists.
 const (
-	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests the annotation
-	// Forbidden only in a dry run.
+	// Forbidden is the key of an annotation that the policy never allows an agent to write. The agent sends this
+	// annotation only in dry-run requests.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
 	// provenFor is how long the agent accepts a refusal as proof that the policy exists. After provenFor, the agent
 	// tests the policy again, because an administrator can remove the policy.
@@ -31,9 +31,9 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component \"annotate\" " +
 	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
-// The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
-// refuse, and returns nil if a policy refused the request. If the latest refusal is younger than provenFor, the method
-// returns nil without sending a request.
+// The method "limited" tests whether a policy limits the agent's permission to patch pods. The method sends a dry-run
+// request that the policy must refuse, and returns nil if a policy refused the request. If the latest refusal is
+// younger than provenFor, the method returns nil without sending a request.
 func (a *Annotator) limited(ctx context.Context, p annotationRequest) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

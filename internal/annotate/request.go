@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A user sets RequestStartUp or RequestTime on a pod to request an annotation. To respond to the request, the agent
-// writes StartUp or Time.
+// The keys of annotations. A user requests an annotation by setting another annotation on the pod.
 const (
-	// RequestStartUp is the key of the annotation that requests the annotation StartUp. The agent ignores the
-	// request unless the annotation's value is "true". The agent writes StartUp after the start-up is over.
+	// RequestStartUp is the key of the annotation that requests the annotation "podlapse.dev/startup". The agent
+	// ignores the request unless the value is "true". The agent writes "podlapse.dev/startup" after the start-up is
+	// over.
 	RequestStartUp = "podlapse.dev/annotate"
 	StartUp        = "podlapse.dev/startup"
-	RequestTime    = "addtime" // any value requests Time; the agent writes Time immediately
+	RequestTime    = "addtime" // any value requests the annotation "timestamp", which the agent writes immediately
 	Time           = "timestamp"
 )
 
@@ -56,8 +56,8 @@ func read(pod *corev1.Pod) (annotationRequest, bool) {
 }
 
 // The function "owns" reports whether the manager applied an annotation and no other client changed the annotation
-// later. The fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name
-// need no escaping in JSON.
+// later. In FieldsV1 (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters
+// of an annotation's name need no escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

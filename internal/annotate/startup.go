@@ -14,8 +14,8 @@ import (
 // limited. The whole annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the content of the annotation StartUp. Users rely on the names and the meaning of the fields, so the
-// fields are a contract (docs/annotations.md).
+// startUp is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning of the
+// fields, so the fields are a contract (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`

@@ -15,8 +15,8 @@ import (
 
 const (
 	// maxStreams is the maximum number of streams that the command `top` opens. The API server forwards each stream for
-	// hours, often over a separate connection. If a cluster has more agents than maxStreams, the command `top` polls
-	// the agents instead.
+	// hours, often over a separate connection. If a cluster has more agents than maxStreams, the command `top` opens no
+	// streams and polls the agents.
 	maxStreams = 100
 	// redraw is the time between two updates of the screen. Regular updates are necessary because ages grow and the
 	// size of a terminal can change.
