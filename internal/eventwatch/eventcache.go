@@ -21,7 +21,8 @@ const (
 	maxForgotten = 1024
 	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
-	// rememberedBytes is the memory for each Event without its texts, and for each pod without its names.
+	// rememberedBytes is the memory for an Event in addition to its texts, and for a pod in addition to its names and
+	// its UID.
 	rememberedBytes = 256
 )
 
@@ -151,8 +152,8 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// The method "share" returns the share of a namespace. For a new namespace, the method creates the share, or returns
-// nil if the number of namespaces has reached its limit.
+// The method "share" returns the entry of a namespace in the map. If the namespace has no entry, the method creates the
+// entry, or returns nil if the map already has maxNamespaces entries.
 func (c *eventCache) share(namespace string) *share {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {
@@ -202,8 +203,7 @@ func (c *eventCache) forgetOldest(s *share) {
 }
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks the
-// namespace with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch, just as
-// each forgotten pod does.
+// namespace with the most forgotten pods as incomplete. Then every pod of this namespace counts as forgotten.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -13,9 +13,9 @@ import (
 )
 
 // leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
-// interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. So even if 100 pods need watches at once, each pod gets a lease before the core stops waiting for late
-// Events (eventGrace in package timeline).
+// interval at which an open watch checks the queue. At the first check, a watch can already release its slot if it has
+// delivered all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a slot before the
+// core stops waiting for late Events (eventGrace in package timeline).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -133,7 +133,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
 // pods lose their position. If the API server reports the expired revision before the agent calls the method "accept",
 // the error does not count as a failure, and the result is true. Otherwise, the result is false. A slow API server can
-// report the expired revision after this call.
+// report the expired revision after the call of "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -54,7 +54,7 @@ func (f *follower) replaces(other *follower) bool {
 }
 
 // delay returns the wait before the watch opens again. The wait grows with each consecutive failure and with each
-// expired revision. An expired revision costs the API server a list and a watch.
+// expired revision. After an expired revision, the API server must serve another list and another watch.
 func (f *follower) delay() time.Duration {
 	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
-// server does not mark the last existing Event. If no existing Event has arrived for at least kubeclient.ProvenAfter,
-// the agent assumes that all existing Events have arrived.
+// proof detects when a watch has delivered all existing Events, which are the Events that the API server held when the
+// agent opened the watch. The API server does not mark the last of these Events. If no existing Event has arrived for
+// at least kubeclient.ProvenAfter, the agent assumes that all existing Events have arrived.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
 // versions. So if an Event's version is lower than the highest version so far, the Event is an existing Event.
@@ -18,8 +18,8 @@ type proof struct {
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at the given revision. If a watch begins with the history, it
-// first delivers all Events up to the given revision, or up to a later revision.
+// newProof returns the proof for a watch that begins at the given revision. If the watch begins with all existing
+// Events, it first delivers the Events up to the given revision, or up to a later revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// Limits on the samples of the revision of the API server's Events.
+// Limits on samples. A sample contains the current revision of the API server's Events, and the time of the response.
 const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
@@ -26,20 +26,20 @@ const (
 	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
 	// that begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet needs
-	// a few tenths of a second until it creates the pod's first Event.
+	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet takes
+	// a few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
-	// start-up needs Events, for example because all images are present, the agent takes no samples.
+	// likelyFor is how long the agent takes samples for new pods after the latest request for a pod's Events. On a node
+	// where no start-up needs Events, for example because all images are present, the agent takes no samples.
 	likelyFor = 5 * time.Minute
 	// maxSampleAge is how long the agent keeps a sample. This time is shorter than the interval at which the API server
 	// compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute
 )
 
-// A sample is a list with a field selector for the name of one Event. To respond to a list with sampleSelector, etcd
-// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need
-// to exist. The namespace sampleNamespace exists in every cluster.
+// To take a sample, the agent requests a list with a field selector for the name of one Event. To respond, etcd reads
+// only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need to exist.
+// The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -189,7 +189,7 @@ func (s *Source) sampled(p position, err error) {
 	r := &s.revisions
 	r.pending = false
 	select {
-	case <-r.urgent: // the stored sample already covers the urgent request
+	case <-r.urgent: // this result also answers the urgent request
 	default:
 	}
 	if err != nil {

@@ -136,8 +136,8 @@ func (s *Source) podStates(f *follower) []podState {
 	return list
 }
 
-// The method "enough" stops the pod's own watch, because the shared watch covers the pod. After the stop, another pod
-// can get its own watch. The method "enough" takes the lock.
+// The method "enough" stops the pod's own watch, because the shared watch covers the pod. Then another pod can get its
+// own watch. The method "enough" takes the lock.
 func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,11 +163,11 @@ func (s *Source) withBothWatches(namespace string) int {
 
 // notEnough gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
 // the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
-// of a namespace have their own watch in addition to the shared watch, so that other namespaces get slots. notEnough
-// takes the lock.
+// of a namespace can have both watches at the same time, so that other namespaces get slots. notEnough takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough replaces the pod's own watch with a new one. If the
-// pod kept its old watch, this watch could end before it delivers all Events that are older than the shared watch.
+// If the pod's own watch has delivered all existing Events, but is older than the shared watch, notEnough replaces the
+// pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers all Events
+// that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

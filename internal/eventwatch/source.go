@@ -30,7 +30,7 @@ const maxLeft = 512
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
 type Config struct {
 	Client   rest.Interface
-	NodeName string // a shared watch remembers only the Events of this node's kubelet
+	NodeName string // name of this node; a shared watch remembers only Events with this name as the host
 	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While Observe
 	// blocks, the next Events of the calling watch wait in the connection. Observe must return when the context of Run
 	// is done.

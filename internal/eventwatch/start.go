@@ -47,7 +47,7 @@ func (b start) options(selector string) metav1.ListOptions {
 	return options
 }
 
-// errNotNeeded means that a shared watch serves no pod any more.
+// errNotNeeded means that a shared watch no longer serves a pod.
 var errNotNeeded = errors.New("no pod needs the watch")
 
 // startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
@@ -130,9 +130,9 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock: the current time, and the time when the package
-// reconcile requested the pod's Events. If the clock was set back after this request, the current time can be earlier
-// than the start of the pod. The time of the request is later than the start of the pod, so the agent still detects
-// that it lacks Events of the start-up.
+// reconcile requested the pod's Events. The current time alone is not sufficient: if the clock was set back after this
+// request, the current time can be earlier than the start of the pod. Then the agent would not detect that Events of
+// the start-up are missing.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -153,9 +153,9 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 	return at, large, err
 }
 
-// The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
-// goroutine at a time requests the list. The timeout of the list is sampleInterval, so a slow namespace does not block
-// other namespaces for long. If this list times out but a sample succeeds, the namespace counts as large. If the
+// The method "count" requests a list with at most one Event of a namespace. This Event can be large, so only one
+// goroutine at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not
+// block other namespaces for long. If this list times out but a sample succeeds, the namespace counts as large. If the
 // namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
@@ -203,9 +203,10 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// The method "expired" handles a revision that the API server no longer holds. The watch's pods with a position
-// at or before this revision lose their position, so the next watch does not begin at this revision. The method returns
-// false if the error does not report an expired revision, or if the watch began with all existing Events.
+// The method "expired" handles a revision that the API server no longer holds. If the position of one of the watch's
+// pods is at or before this revision, the method deletes the position, so that the next watch does not begin at this
+// revision. The method returns false if the error does not report an expired revision, or if the watch began with all
+// existing Events.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -222,7 +223,8 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method "covers" reports whether a watch delivers all Events of a pod that the agent has not received yet.
+// The method "covers" reports whether a watch delivers every Event about a pod, except Events that the agent has
+// already observed.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,10 +247,10 @@ func (s *Source) awaits(p *request) bool {
 	return true
 }
 
-// The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
-// the revision. If history is true, no Event from before the revision is missing. The method returns the new position.
-// The second result is false if the pod's position expired. Without a valid position, the agent does not know since
-// when it has received all Events of the pod.
+// The method "reached" moves a pod's position forward to a revision, because the agent has observed all Events about
+// the pod up to the revision. If history is true, no Event from before the revision is missing. The method returns the
+// new position. The second result is false if history is false and the pod has no position, for example because the
+// position expired. Then the agent does not know whether it lacks Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

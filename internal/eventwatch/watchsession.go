@@ -20,13 +20,13 @@ type watchSession struct {
 	openedAt time.Time
 	members  []*member
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
-	usage    usage       // usage of a shared watch
+	usage    usage       // counts the Events of a shared watch
 	proof    *proof
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// The field "named" is true if the host of at least one Event about a requested pod was this node's name. The field
-	// "renamed" is true if the host of at least one Event about a requested pod was not this node's name.
+	// The field "named" is true if at least one Event about a requested pod contained this node's name as the host. The
+	// field "renamed" is true if at least one Event about a requested pod contained another host.
 	named, renamed bool
 }
 
@@ -37,7 +37,7 @@ type member struct {
 	// missing, the field "since" is zero.
 	since     time.Time
 	confirmed bool
-	// The field "whole" is true if the agent has observed all Events about the pod that the watch has received so far.
+	// The field "whole" is true if the agent has observed every Event that the watch has received about the pod.
 	whole bool
 }
 
@@ -188,7 +188,7 @@ func (r *watchSession) settle() {
 }
 
 // passOn calls the function "over", which passes on observations and can take a long time. While the function "over"
-// runs, the session receives no Events, so passOn extends the deadline of the proof by this time.
+// runs, the session receives no Events, so passOn extends the deadline of r.proof by the duration of the call.
 func (r *watchSession) passOn(over func()) {
 	began := time.Now()
 	over()
@@ -198,18 +198,18 @@ func (r *watchSession) passOn(over func()) {
 }
 
 // knowsKubelet reports whether the cache can contain all Events of this node's kubelet. The cache holds only Events
-// whose host is this node's name. If all Events about requested pods contain another host, the kubelet does not use the
-// node's name as its host, and the cache lacks the kubelet's Events. A forged host has no lasting effect, because the
-// kubelet's next Event about a requested pod contains the real host.
+// that contain this node's name as the host. If all Events about requested pods contain another host, the kubelet does
+// not use the node's name as its host, and the cache lacks the kubelet's Events. A forged host has no lasting effect,
+// because the kubelet's next Event about a requested pod contains the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
-// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores
-// bookmarks, because they contain no Event. take also ignores the watch event DELETED, which means that the Event's
-// time to live ended.
+// take passes an Event to the requested pod that the Event concerns. A shared watch also remembers the Event if the
+// Event concerns a pod and comes from this node. take ignores bookmarks, because they contain no Event. take also
+// ignores the watch event DELETED, which means that the Event's time to live ended.
 //
-// A client that can create Events in a namespace chooses all fields of these Events, so take refuses an Event if the
-// whole Event, or a text that identifies the Event or its pod, is too long to come from the kubelet. take also refuses
-// an Event that has a requested pod's UID but concerns another object.
+// A client that can create Events in a namespace chooses the content of these Events. So take refuses an Event that is
+// too large to come from the kubelet. take also refuses an Event if a text that identifies the Event or its pod is too
+// long. Finally, take refuses an Event that has a requested pod's UID but concerns another object.
 func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
