@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// maxPageConnections is the maximum number of open connections from browsers. At the maximum, new connections wait
-// until an open connection closes.
+// maxPageConnections is the maximum number of open connections from browsers. If this number of connections is open,
+// new connections wait until one of the open connections closes.
 const maxPageConnections = 32
 
 // pageConfig selects the agent and the local port.

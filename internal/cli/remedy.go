@@ -99,7 +99,7 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 		"node: kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
 }
 
-// unknownPod returns the error that none of the agents knows a pod.
+// unknownPod returns the error for a pod that no agent knows.
 func unknownPod(pod resource, asked int) error {
 	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). "+
 		"%s An agent remembers only the latest deleted pods, and forgets all deleted pods when the agent restarts",
@@ -107,8 +107,8 @@ func unknownPod(pod resource, asked int) error {
 		pod.name, asked, pod.asWorkload())
 }
 
-// unknownWorkload returns the error that no agent knows a start-up of the workload. If the argument "since" is set, the
-// error includes the time in "since", because the agents can know older start-ups.
+// unknownWorkload returns the error for a workload if no agent knows one of its start-ups. If the argument "since" is
+// set, the error includes the time in "since", because the agents can know older start-ups.
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
 		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+

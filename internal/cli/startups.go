@@ -206,9 +206,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// The method "above" returns the Deployment or the CronJob that can own a ReplicaSet or a Job, and the suffix that
-// follows the owner's name and a dash in the name of the ReplicaSet or the Job. For other workloads, the method returns
-// zero values.
+// For a ReplicaSet, the method "above" returns the Deployment that can own it. For a Job, the method returns the
+// CronJob that can own it. The name of the ReplicaSet or the Job is OWNER-SUFFIX, and the method also returns this
+// suffix. For other kinds of workloads and other forms of names, the method returns zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

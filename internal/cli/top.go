@@ -44,7 +44,7 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt returns a filter that selects start-ups in progress, and start-ups that ended after now minus --since.
+// filterAt returns a filter that selects start-ups in progress, and start-ups that ended at most --since before now.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)
@@ -145,7 +145,7 @@ func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int
 			return page
 		})
 	}
-	// If the user stops the command `top` with q or SIGINT, this is not an error.
+	// It is not an error if the user stops the command `top` with q or SIGINT.
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return a.fail(err)
 	}

@@ -22,8 +22,8 @@ import (
 const (
 	// The command requests the numbers of at most maxNumbered revisions. By default, Kubernetes keeps 10 old revisions.
 	maxNumbered = 10
-	// numbersLimit is the maximum time for all requests for numbers together. Without numbers, the command prints the
-	// names of the revisions.
+	// numbersLimit is the maximum total time of the requests for revision numbers. If these requests fail, the command
+	// prints the names of the revisions.
 	numbersLimit = time.Second
 )
 
@@ -112,11 +112,11 @@ func latestRevisions(records []api.Record) []string {
 	return names
 }
 
-// revisionNumbers requests the numbers of a workload's latest revisions. The method requests no numbers in three
-// cases: the command connects directly to an agent, the records contain fewer than two revisions, or revisions of this
-// kind of workload have no numbers. The result omits revisions that Kubernetes has deleted. If a request fails for
-// another reason, the result is empty, because with only some of the numbers, the command would sort the revisions in
-// a wrong order.
+// revisionNumbers requests the numbers of a workload's latest revisions. The method requests no numbers in three cases:
+// the command connects directly to an agent, the records contain fewer than two revisions, or revisions of this kind of
+// workload have no numbers. The result omits revisions that Kubernetes has deleted. If a request fails for another
+// reason, the result is empty. If the result contained only some of the numbers, the command would sort the revisions
+// in a wrong order.
 func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
 	names := latestRevisions(records)
 	if a.cluster == nil || !workload.HasVersions(r.kind) || len(names) < 2 {
