@@ -45,8 +45,8 @@ func (d durations) list() []api.DurationBucket {
 }
 
 // quantile returns the given quantile of the durations, for example 0.9. The result is the mean duration of the bucket
-// that contains the quantile. The result is exact if all durations in this bucket are equal. Otherwise, the error
-// of the result is less than 10 %, except in the first and the last bucket.
+// that contains the quantile. The result is exact if all durations in this bucket are equal. If the durations in this
+// bucket differ, the error of the result is less than 10 %, except in the first and the last bucket.
 func (d durations) quantile(share float64) time.Duration {
 	total := 0
 	for _, b := range d {

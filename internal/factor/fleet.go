@@ -105,8 +105,8 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// The runtime does not report how long unpacking took. If the sums included this node's bytes without their
-		// unpacking time, the other nodes would look slow.
+		// A sum of zero means that the runtime does not report how long unpacking takes. If the sums included this
+		// node's bytes without their unpacking time, the other nodes would look slow.
 		delete(n.works, workUnpack)
 	}
 }

@@ -72,8 +72,8 @@ type Node struct {
 	// comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, per start-up
-	// LostIn divides Lost by kind of work. The kind with the most lost time is first. A negative value means that the
-	// node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
+	// LostIn contains the part of Lost for each kind of work. The kind with the most lost time is first. A negative
+	// value means that the node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
 	LostIn []LostWork
 	Why    string
 	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes the

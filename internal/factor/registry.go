@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of reference pulls: the sized pulls that a registry's pulls are compared with.
+	// The sized pulls of a registry are compared with other sized pulls, the reference pulls. leastPulls is the minimum
+	// number of reference pulls.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// The time for the reference pulls' bytes is their total time minus pullOverhead for each pull, but at least the
-	// share leastByBytes (0 to 1) of their total time.
+	// leastByBytes is a share (0 to 1): at least this share of the time of the reference pulls counts as time that
+	// depends on the number of bytes, even if pullOverhead for each pull leaves less time.
 	leastByBytes = 0.1
 )
 
@@ -119,8 +120,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The registry's past pulls come from all nodes. If only this node's disk is slow, the registry must not look
-		// slow, so subtract the unpacking time, even if the unpacking overlapped with the download.
+		// The registry's past pulls come from all nodes. A slow disk of this node must not make the registry look slow.
+		// So subtract the unpacking time, even if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

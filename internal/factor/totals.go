@@ -72,8 +72,8 @@ func (t *Totals) Add(record api.Record) {
 	}
 }
 
-// addState adds the registries of the start-up's pulls to the totals. addState also counts the pulls in progress and
-// the failed pulls.
+// addState creates an entry in the totals for the registry of each pull, and counts the pulls in progress and the
+// failed pulls.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
 		if !pull.IsPull() {

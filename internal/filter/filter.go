@@ -71,8 +71,8 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match reports whether the detail of a start-up matches the filter. MayMatch checks the key of the start-up, so the
-// caller must call MayMatch first.
+// Match reports whether the detail of a start-up matches the filter. Match does not check the key of the start-up, so
+// the caller must call MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks fields that only Detail contains.
@@ -80,8 +80,8 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The start-up's progress
-// does not change these fields, but users can change the labels.
+// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. During a start-up, these
+// fields change only if a user changes the labels.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.MatchesName(k) && f.placed(d) }
 
 // MatchesName reports whether a start-up has the namespace and the name in the filter. Both never change.

@@ -108,8 +108,8 @@ func withDashes(name string) string {
 
 // parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
 // last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. A valid value after a switch is the value of the switch. If the command accepts arguments, any other
-// word after a switch is an argument.
+// problems. A valid value after a switch is the value of the switch. If the command accepts arguments and the word
+// after a switch is not a valid value, this word is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

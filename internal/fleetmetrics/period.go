@@ -13,7 +13,7 @@ const (
 )
 
 // period is the time span that a report covers. The length of the span is a whole number of hours. The span can end at
-// any second.
+// any second, not only at a full hour.
 type period struct {
 	until time.Time
 	hours int
@@ -29,25 +29,25 @@ func (p period) length() time.Duration { return time.Duration(p.hours) * hour }
 
 func (p period) since() time.Time { return p.until.Add(-p.length()) }
 
-// The method "sum" returns an expression for the sum of a recorded series over the period. The expression adds up one
-// value for each window. The windows cover the whole period, and do not overlap.
+// The method "sum" returns an expression for the sum of a recorded series over the period. The expression adds up the
+// values of all windows in the period. The windows cover the whole period, and do not overlap.
 func (p period) sum(series string, window time.Duration) string {
 	return p.over("sum_over_time", series, window)
 }
 
 // The method "over" returns an expression that applies a function to a series. The function receives one value for each
 // window in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series
-// only at Unix times that are multiples of the window. The end of the period can be another time, so the method
-// "shifted" shifts the series by an offset. The range is a second shorter than the period, because Prometheus 2
-// includes the start of a range, unlike Prometheus 3.
+// only at Unix times that are multiples of the window. If the end of the period is not a multiple of the window, the
+// method "shifted" shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the
+// start of a range, unlike Prometheus 3.
 func (p period) over(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }
 
-// If the period ends s seconds after a multiple of the window, shifted returns an expression that shifts the series by
-// s seconds: at the time t, the expression has the value of the series at t + s. If the period ends at a multiple of
-// the window, shifted returns the series.
+// If the period ends s seconds after a multiple of the window, shifted returns an expression that is s seconds ahead of
+// the series: its value at the time t is the value of the series at t + s. If the period ends at a multiple of the
+// window, shifted returns the series.
 func (p period) shifted(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
@@ -65,8 +65,8 @@ func (p period) hoursWith(metric string) string {
 // Prometheus scraped the agent at the start of the period, or the agent started within the period. For all cases of a
 // counter, see the header of rules.yaml. If the agent restarted in the period, the latest value of the counter lacks
 // the increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a
-// series. If the first value is part of the increase, the expression uses the larger number: the latest value, or the
-// result of PromQL's increase.
+// series. If the first value is part of the increase, the expression uses the larger of two numbers: the latest value
+// and the result of PromQL's increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

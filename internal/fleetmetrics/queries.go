@@ -95,7 +95,8 @@ func (p period) causes() []query {
 
 // Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
 // whole period. In the whole period, the other nodes must have done at least leastOthers units of the same kind of
-// work. The rules require a minimum of leastOthers units in each hour.
+// work. A rule compares a node in an hour only if the other nodes did at least leastOthers units of the same kind of
+// work in this hour.
 func (p period) nodes() []query {
 	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
@@ -124,8 +125,8 @@ func (p period) nodes() []query {
 	}
 }
 
-// The rules compare the registries in each hour. The method "registries" returns the queries that add up the rules'
-// results for the hours of the period, and a query for the number of failed pulls.
+// For each hour, the rules compute the expected time of each registry's pulls. The method "registries" returns queries
+// that add up the hourly results, and a query for the number of failed pulls.
 func (p period) registries() []query {
 	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sum(series, hour)) }
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {

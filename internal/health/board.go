@@ -28,8 +28,8 @@ type Status struct {
 // Report sets the status of one part. The detail can be any text. Repeated reports are cheap.
 type Report func(up bool, detail string)
 
-// Board collects reports and logs changes between up and down. Board lists parts in the order of their
-// registration.
+// Board collects the reports of all parts, and logs each change between up and down. Board lists parts in the order of
+// their registration.
 type Board struct {
 	now    func() time.Time
 	logger *zap.Logger

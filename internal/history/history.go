@@ -17,9 +17,9 @@ import (
 // Config configures a History.
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
-	Bytes      int                   // maximum total size of all entries (Entry.size), and of the data in OtherBytes
-	OtherBytes func() int            // size in bytes of other data that counts towards Bytes; nil without such data
-	Now        func() time.Time      // clock for the time of a pod's deletion
+	Bytes      int                   // maximum size of all entries (Entry.size) together with OtherBytes
+	OtherBytes func() int            // size in bytes of other data that counts towards Bytes; can be nil
+	Now        func() time.Time      // current time, which Add records as the pod's deletion time
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger
 }
@@ -64,7 +64,7 @@ func (h *History) Add(t timeline.Timeline) {
 	h.trim()
 }
 
-// Trim removes the oldest entries until all data is within the limits. The caller must call Trim after the data in
+// Trim removes the oldest entries until all data is within the limits. The caller must call Trim after the result of
 // Config.OtherBytes has grown.
 func (h *History) Trim() {
 	h.mu.Lock()

@@ -69,8 +69,8 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
-	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, so that the agent
-	// can write it after a restart. Offer and Run call Done. Done must not block.
+	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up. So the agent can
+	// write the start-up after a restart. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

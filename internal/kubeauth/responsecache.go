@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached responses. Except for rejected tokens, the kubelet has the same lifetimes by default in its
-// webhook caches. The lifetime of a rejected token is only 10 seconds, because the API server also rejects tokens that
-// it temporarily cannot check. A revoked token still works for at most two minutes. A revoked permission still applies
-// for at most five minutes.
+// Lifetimes of cached responses. Except for refusedFor, these lifetimes are the defaults of the kubelet's webhook
+// caches. The lifetime of a rejected token is only 10 seconds, because the API server also rejects tokens that it
+// temporarily cannot check. A revoked token still works for at most two minutes. A revoked permission still applies for
+// at most five minutes.
 const (
 	acceptedFor = 2 * time.Minute
 	refusedFor  = 10 * time.Second

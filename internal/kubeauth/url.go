@@ -7,9 +7,9 @@ const prefix = "/podlapse"
 
 // nonResourceURLs returns the nonResourceURLs that permit access to a path of the agent. Permission for one of the
 // returned nonResourceURLs is sufficient. For the agent's path /metrics, the results are /metrics and
-// /podlapse/metrics. A role of Prometheus usually permits /metrics already, so this role is also valid for the agent. A
-// user with permission only for /podlapse/metrics cannot read the metrics of other programs in the cluster, such as the
-// API server.
+// /podlapse/metrics. Prometheus usually has a role that permits /metrics, and this role also gives access to the
+// agent's metrics. A user with permission only for /podlapse/metrics cannot read the metrics of other programs in the
+// cluster, such as the API server.
 func nonResourceURLs(path string) []string {
 	if path == "/metrics" {
 		return []string{path, prefix + path}

@@ -16,7 +16,7 @@ func New(config *rest.Config) (rest.Interface, error) {
 }
 
 // NewWithFrames creates a client in the same way as New. For each encoding, such as protobuf, the function framesOf
-// returns the Frames: the size limit and the conversion of watch events.
+// returns the Frames, which limit and convert the events of watches.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {

@@ -51,7 +51,7 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer reads whole frames, within the limits in its field "frames".
+// framer creates a frameReader for each watch. The frameReader applies the field "frames" to each event.
 type framer struct {
 	runtime.Framer
 	frames Frames

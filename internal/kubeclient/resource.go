@@ -54,8 +54,8 @@ func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime
 	return r.request(options).Do(ctx).Get()
 }
 
-// OpenList returns the encoded response to a list request. The caller decodes the response while it reads. A read fails
-// if the response is not complete within 30 s. The caller must call Close.
+// OpenList returns the encoded response to a list request. The caller decodes the response while reading it. A read
+// fails if the response is not complete within 30 s. The caller must call Close.
 func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, responseTimeout, errNoResponse)
 	body, err := r.request(options).Stream(ctx)

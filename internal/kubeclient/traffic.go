@@ -15,8 +15,8 @@ type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }
 
-// trafficKey holds the values of the labels. The resource is pods, events, nodes, tokenreviews, subjectaccessreviews
-// or other. The verb is get, list, watch, create or patch.
+// trafficKey holds the values of the labels "resource" and "verb". The resource is pods, events, nodes, tokenreviews,
+// subjectaccessreviews or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
 // NewTraffic returns a Traffic with all counts at zero. The series for the requests that every agent sends exist before

@@ -9,9 +9,9 @@ type Viewer struct {
 	reset bool   // the viewer missed events, so the viewer must request all pods again
 }
 
-// Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the
-// last event. If the viewer cannot resume, its first event has KindReset. Next also returns an event of KindReset
-// each time that the log dropped events that this viewer has not read.
+// Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the last
+// event. If the viewer cannot resume, its first event has KindReset. If the log dropped events before this viewer read
+// them, Next also returns an event of KindReset.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

@@ -97,9 +97,9 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the time since which the pull has certainly been running: the start of the download, or the arrival
-// of the manifest if that was earlier. ranSince ignores times before the argument "start". If no time remains, ranSince
-// returns the zero time.
+// ranSince returns the time since which the pull has certainly been running: the start of the download or the arrival
+// of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If both times are before
+// "start", ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

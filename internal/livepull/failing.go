@@ -23,10 +23,10 @@ type waitingPull struct {
 // buckets is the number of groups of workloads.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload. All pods of a workload have the same group on all nodes. So if pods
-// of several groups have failing pulls, several workloads are affected. Here, a pod without an owner is a workload of
-// its own, because runners of CI jobs create many such pods in one namespace: a broken registry must not look like the
-// problem of a single workload.
+// bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. So failing pulls in
+// several groups prove that several workloads are affected. Here, a pod without an owner is a workload of its own,
+// because runners of CI jobs create many such pods in one namespace: a broken registry must not look like the problem
+// of a single workload.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

@@ -51,14 +51,15 @@ type requestedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. Without againSlack, the download of a retry could begin before againAt.
+// failure, by at most againSlack. againAt is earlier by againSlack, so that the download of a retry cannot begin before
+// againAt.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be later than
 // the real request, by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns a time: every pull in progress started at or after this time. If no pull is in progress, Since returns
+// Since returns a lower limit for the start times of all pulls in progress. If no pull is in progress, Since returns
 // the zero time. The field Downloads must include every pull that the runtime started after the returned time, even a
 // pull that currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
@@ -88,15 +89,15 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
 //   - If no image reference contains the digest, a pull of an image from the download's repository gets the download.
-//     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls of containers that
-//     restart or whose start-up is complete come last.
+//     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls outside start-ups
+//     come last (see Idle).
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - If the repository of a download is unknown, each pull in progress that has no download matches the download. If
-//     no pull matches, but the download can belong to a pod that is starting or has just started, Records omits the
-//     download.
+//   - If the repository of a download is unknown, the download matches each pull in progress that has no other
+//     download. If no pull matches, but the download can belong to a pod that is starting or has just started, Records
+//     omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assigned() {

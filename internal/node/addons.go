@@ -16,15 +16,15 @@ import (
 const (
 	// maxAddons is the maximum number of reported add-ons. A node typically has a dozen add-ons.
 	maxAddons = 64
-	// maxRestartSeries is the maximum number of restart series. A limit is necessary because programs choose their
-	// exit codes.
+	// maxRestartSeries is the maximum number of restart series. A limit is necessary because each exit code has its own
+	// series, and programs can use any exit code.
 	maxRestartSeries = 256
 	// stableAfter is the time from a container restart until the pod can count as available again.
 	stableAfter = time.Minute
 )
 
-// AddonState is the state of an add-on's pods on this node. Each field counts only pods that the field above it also
-// counts.
+// AddonState is the state of an add-on's pods on this node. Each available pod is also ready, and each ready pod is
+// also running.
 type AddonState struct {
 	Addon
 	Pods      int
@@ -48,8 +48,8 @@ type AddonsState struct {
 	// whose name is already in use in another namespace.
 	DroppedAddons int
 	Restarts      map[RestartKind]uint64
-	// DroppedRestarts is the number of container restarts that Restarts omits: restarts that need a series above the
-	// maximum (maxRestartSeries), and restarts of add-ons whose name is already in use in another namespace.
+	// DroppedRestarts is the number of container restarts that Restarts omits: restarts whose new series would exceed
+	// the maximum (maxRestartSeries), and restarts of add-ons whose name is already in use in another namespace.
 	DroppedRestarts uint64
 	Available       bool // true if all pods of all add-ons are available
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pods is a set of pods that change, with a hub that the test runs. Pods is safe for concurrent use.
+// Pods is a set of changing pods with a hub. The test must run the hub. Pods is safe for concurrent use.
 type Pods struct {
 	Hub      *live.Hub
 	Registry *prometheus.Registry // registry of the hub's metrics
