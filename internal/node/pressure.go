@@ -98,7 +98,8 @@ var errUnmeasured = errors.New("this kernel does not measure pressure: boot a ke
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
-// ReadPressure returns the total stalls that the kernel has counted. The kernel counts in microseconds.
+// ReadPressure returns three totals since the boot: how long tasks waited for CPU, for I/O and for memory. The kernel
+// counts in microseconds.
 func ReadPressure(dir string) (timeline.Stalled, error) {
 	var s timeline.Stalled
 	for name, total := range map[string]*time.Duration{"cpu": &s.CPU, "io": &s.IO, "memory": &s.Memory} {

@@ -21,8 +21,8 @@ const (
 	// firstStatus is the longest time between the registration and the kubelet's first status. Within firstStatus after
 	// the registration, the kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. A status of this boot is the kubelet's
-	// first status if it arrives less than justBefore after the request for a list that did not describe this boot yet.
+	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives less
+	// than justBefore after absentFrom, the node was not ready earlier in this boot.
 	justBefore = 5 * second
 )
 
@@ -31,16 +31,16 @@ type Evidence struct {
 	boot   Booted
 	booted bool
 	skew   timeline.Skew
-	// clockSet is the sum of all changes of the node's clock since the agent first observed this boot. Each change adds
-	// its absolute value and its error bound.
+	// clockSet is 0 when the agent first observes this boot. Each time that the node's clock is set, clockSet grows by
+	// the size of the step and by the error bound of this size.
 	clockSet time.Duration
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
-	// absentFrom is the time of the latest request for a list that did not describe this boot yet.
+	// absentFrom is when the agent sent the latest list request whose response did not describe this boot yet.
 	absentFrom time.Time
 	firstSeen  time.Time // arrival of the first Node object, even if it is from before the boot
-	firstStamp time.Time // earliest lastTransitionTime since the boot in the kubelet's conditions
+	firstStamp time.Time // earliest lastTransitionTime after the boot among the conditions that the kubelet wrote
 	states     []state
 
 	events   []Event
@@ -53,7 +53,7 @@ type Evidence struct {
 
 // state describes consecutive versions of the Node object that have the same blockers.
 type state struct {
-	arrivedAt time.Time // first arrival of a version that belongs to this state or is newer
+	arrivedAt time.Time // when a version of this state, or a newer version, first arrived
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // latest time for which a list or a timestamp proves the state; zero without a proof

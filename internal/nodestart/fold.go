@@ -15,7 +15,7 @@ const (
 	sourcePods    = "pods"
 )
 
-// known is a boundary with its sources. If "is" is false, the boundary has no evidence.
+// known is a boundary with its sources. If the field "is" is false, no evidence shows when the boundary was.
 type known struct {
 	interval
 	sources []string
@@ -77,8 +77,8 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 }
 
 // clockChanged appends one unattributed phase for the whole start-up. If the node's clock was set during the start-up,
-// no evidence shows which timestamps are from before the change. So the only known fact is the total time. Its error
-// bound includes f.clockSet, the sum of all changes of the clock.
+// no evidence shows which timestamps are from before the change. So the only known fact is the total time. The error
+// bound of the total time includes f.clockSet.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval

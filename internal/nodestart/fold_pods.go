@@ -10,9 +10,9 @@ import (
 
 // candidate is a pod that can be the first workload pod.
 type candidate struct {
-	timeline *timeline.Timeline // the pod's first start-up; nil for a pod from before the boot
-	again    *PodReady          // the pod's readiness after the boot; nil for a pod that was bound after the boot
-	bound    known              // unknown for a pod from before the boot
+	timeline *timeline.Timeline // the pod's first start-up; nil for a pod that was bound before the boot
+	again    *PodReady          // set only for a pod that was bound before the boot and is ready again
+	bound    known              // unknown for a pod that was bound before the boot
 	ready    known
 }
 
@@ -136,7 +136,7 @@ func (f *fold) untilWorkload() {
 	f.until(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// otherTaints reports whether the latest known version of the Node object has taints that are not start-up taints.
+// otherTaints reports whether the latest known version of the Node object has taints that are not in taintTable.
 func (f *fold) otherTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, listed := taintRowOf(t.Key)
@@ -144,9 +144,10 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the end of the period in which it is certain that no start-up taint kept the first workload
-// pod from the node. The second result is false if the pod's binding is unknown, if no state of the node is known, or
-// if the latest known state is certainly from after the binding. A taint that still existed after the binding did not
+// takesPodsUntil returns the latest time at which evidence shows that the node took pods. Between this time and the
+// binding of the first workload pod, a start-up taint possibly kept the pod from the node. The second result is false
+// if the pod's binding is unknown, or if no state of the node is known. The second result is also false if evidence
+// shows that the latest known state existed after the binding. A taint that still existed after the binding did not
 // keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {

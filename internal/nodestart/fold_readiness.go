@@ -34,8 +34,8 @@ func (f *fold) readiness() known {
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
 // a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
 // an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
-// NodeNotReady close to the Event about a reboot proves nothing. If the kubelet started again after the registration,
-// Events of the earlier kubelet can be lost.
+// NodeNotReady close to the Event about a reboot does not prove that the node was ready after the boot. If the kubelet
+// started again after the registration, Events of the earlier kubelet can be lost.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	started, _ := f.firstEvent(ReasonStarting)
@@ -72,8 +72,8 @@ func (f *fold) sinceRegistration(s state) bool {
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
 	// s.changedAt with f.registered proves nothing. The status is certainly the kubelet's first status if the condition
-	// changed no later than firstStatus after the Event about the reboot. The status is also the first one if it
-	// arrived less than justBefore after the request for a list that did not describe this boot yet.
+	// changed no later than firstStatus after the Event about the reboot. If the status arrived less than justBefore
+	// after f.absentFrom, the node was not ready between the boot and this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

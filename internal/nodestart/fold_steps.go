@@ -14,8 +14,8 @@ const (
 	quickLag = 500 * time.Millisecond
 	// quickFor is shorter than the kubelet's first two minutes, in which the kubelet checks its status every 100 ms.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag if the kubelet possibly checks less often: the runtime every 5 s, and its own status
-	// every 10 s.
+	// slowLag replaces quickLag if the kubelet might not check every 100 ms. The kubelet then checks the runtime every
+	// 5 s, and its own status every 10 s.
 	slowLag = 15 * time.Second
 )
 
@@ -210,7 +210,7 @@ func (f *fold) lag() time.Duration {
 // changeTo returns the boundary at which the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
-	for _, s := range f.states[:index] { // the change came after the time sureAt of every earlier state
+	for _, s := range f.states[:index] { // each earlier state still existed at its time sureAt
 		from = later(from, s.sureAt)
 	}
 	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)

@@ -104,7 +104,7 @@ func (f *fold) untilSchedulable() {
 	}
 }
 
-// response says whether something happened: no, possibly or certainly.
+// response is the answer to a yes-or-no question: no, possibly or certainly.
 type response uint8
 
 const (

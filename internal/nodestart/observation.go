@@ -9,7 +9,8 @@ import (
 // Observation is one of the types Booted, NodeSeen, EventsListed, StartUpSeen, PodReady, PodGone and SkewSeen.
 type Observation interface{ observation() }
 
-// Booted describes the latest boot of the machine. A Booted with another boot ID begins a new start-up.
+// Booted describes the latest boot of the machine. A new start-up begins if BootID changes. If BootID is empty, a new
+// start-up begins if At changes.
 type Booted struct {
 	ArrivedAt  time.Time     // when the agent read the values
 	At         time.Time     // btime of /proc/stat, on the node's clock
@@ -21,8 +22,8 @@ type Booted struct {
 // return a version that the watch delivers only later.
 type NodeSeen struct {
 	ArrivedAt time.Time
-	// AskedAt is the instant just before the agent requested a list. The object in the response is at least as new as
-	// AskedAt. AskedAt is zero for a change that a watch delivered.
+	// AskedAt is the instant just before the agent requested a list. The response shows the Node object as it was at
+	// AskedAt or later. AskedAt is zero for a change that a watch delivered.
 	AskedAt    time.Time
 	Version    uint64 // resourceVersion; 0 if unknown
 	Exists     bool   // false if the API server has no such object

@@ -9,9 +9,10 @@ import (
 
 // WaitedFor returns one sentence about the time for which a pod waited for the start-up of its node. The wait begins
 // when the pod is created, or when its last scheduling gate is removed. The wait ends when the pod is bound or when the
-// node can run workload pods, whichever is earlier. If the pod is still unbound at this end, it then waits for
-// something else. The result is empty if the pod's binding or the node's registration is unknown. The result is also
-// empty if the wait begins after the registration, or if the pod was bound before the boot.
+// node can run workload pods, whichever is earlier. If the pod is still unbound when the node can run workload pods,
+// the pod then waits for something other than its node's start-up. The result is empty if the pod's binding or the
+// node's registration is unknown. The result is also empty if the wait begins after the registration, or if the pod was
+// bound before the boot.
 func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {

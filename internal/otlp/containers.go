@@ -12,7 +12,7 @@ import (
 // containerLife holds the times of one container from a timeline's milestones.
 type containerLife struct {
 	name           string
-	begun          time.Time // creation of the first run or, if unknown, its start
+	begun          time.Time // creation of the first run's container or, if unknown, the start of this run
 	ready          time.Time // latest time at which a run became ready; zero if no run became ready
 	finished       time.Time // end of the latest run that ended
 	runs           int       // number of the latest run, from 0

@@ -20,7 +20,7 @@ import (
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
 // retry returns the configuration of the exporters' own retries. Each of the four exporters has its own configuration
-// type. All four types have the same fields, so callers can convert the configuration.
+// type. The four types have the same fields, so callers can convert the result to the type of their exporter.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,

@@ -44,8 +44,8 @@ type Signal struct {
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the OTEL_* variables. The error lists the problems of all enabled signals. Each problem names
-// its variable. The error does not contain values of headers, because headers can contain credentials.
+// FromEnvironment reads the OTEL_* variables. The error lists the problems of all enabled signals, and names the
+// variable of each problem. The error does not contain values of headers, because headers can contain credentials.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {

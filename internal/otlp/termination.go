@@ -10,9 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// endKey is the key of the span that covers a pod's whole termination. All other spans of the termination are children
-// of the span endKey. The root span of the start-up is the parent of the span endKey. The root span belongs to an
-// earlier item.
+// endKey is the key of the span that covers a pod's whole termination. This span is the parent of all other spans of
+// the termination, and a child of the start-up's root span. The root span belongs to an earlier item.
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts

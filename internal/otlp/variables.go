@@ -136,8 +136,8 @@ func isHeaders(value string) error {
 }
 
 // isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
-// the transport sets. The transport would silently ignore the value in HEADERS, or the value would not match the
-// request (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+// the transport sets. The transport would silently ignore this header, or the header would contradict the request
+// (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
