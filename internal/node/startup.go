@@ -64,7 +64,7 @@ type StartUp struct {
 	mu       sync.Mutex
 	evidence *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
 	boot     nodestart.Booted
-	unready  map[string]bool // UIDs of pods that existed before the boot and that the agent has seen as not ready
+	unready  map[string]bool // UIDs of pods from before the boot that the agent saw while they were not ready
 	readyAt  time.Time       // arrival of the first ready Node object
 	asked    bool            // the agent has requested the Events
 	record   *api.NodeStartUpRecord

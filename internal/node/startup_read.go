@@ -111,8 +111,8 @@ func (r *nodeReader) events(ctx context.Context) (nodestart.EventsListed, error)
 	return listed, nil
 }
 
-// nodeEvent converts an Event of the kubelet about its node. The name of a kubelet's Event consists of the object's
-// name and the time, in hexadecimal nanoseconds. kube-proxy also creates an Event with the reason Starting.
+// nodeEvent converts an Event of the kubelet about its node. The Event's name consists of the node's name, a dot, and
+// the time in hexadecimal nanoseconds. kube-proxy also creates an Event with the reason Starting.
 func nodeEvent(e *corev1.Event, node string) (nodestart.Event, bool) {
 	switch e.Reason {
 	case nodestart.ReasonStarting, nodestart.ReasonRebooted, nodestart.ReasonReady, nodestart.ReasonNotReady:

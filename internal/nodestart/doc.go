@@ -18,8 +18,8 @@
 // distance between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible
 // difference between the estimated and the true duration. Timestamps of the API server and of the kubelet's conditions
 // are truncated to seconds. If a change of the Node object has no timestamp, its interval ends when the agent receives
-// the change. The interval begins at the latest proof of the older state: a request for a list that still returned this
-// state, or the latest timestamp in this state.
+// the change. The interval begins at the latest proof of the older state: the request for a list that still contained
+// this state, or the latest timestamp in this state.
 //
 // # Assumptions
 //

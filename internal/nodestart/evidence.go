@@ -153,7 +153,7 @@ func (e *Evidence) observeNode(o NodeSeen) {
 	e.addState(e.stateOf(o))
 }
 
-// describesBoot reports whether the kubelet has written the object after the boot.
+// describesBoot reports whether the kubelet wrote the object after the boot.
 func (e *Evidence) describesBoot(o NodeSeen) bool {
 	if o.BootID != "" && e.boot.BootID != "" {
 		return o.BootID == e.boot.BootID

@@ -244,7 +244,7 @@ func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	span.StartAt, span.EndAt, span.Error = f.cursor.at, to.at, err
 	span.Sources = join(f.sources, end.sources)
 	span.Open = f.open && !to.at.Before(f.now)
-	// A phase that cannot have taken time is not part of the timeline.
+	// A phase that certainly took no time is not part of the timeline.
 	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.is {
 		f.append(span)
 	}

@@ -123,8 +123,8 @@ func (f *fold) kubeletSeen() known {
 // untilReady appends the phases from the registration until the node was ready, based on the problems that the kubelet
 // reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the network
 // plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was ready
-// reports a problem of the network plugin or of the kubelet, untilReady assumes that this problem existed since the
-// registration. Only a problem of the runtime can begin after the registration.
+// reports a problem of the network plugin or of the kubelet, untilReady assumes that this problem already existed at
+// the registration. Only a problem of the runtime can begin after the registration.
 func (f *fold) untilReady() {
 	ready, all := f.assured(f.ready)
 	if !all {

@@ -144,7 +144,7 @@ func (f *fold) tolerated(h heldTaint) response {
 
 // taintsKnown returns the time from which the agent knew the taints. The result is empty if no state of the node is
 // known, or if the agent already knew the taints when the node became ready. The result is also empty if the first
-// known state has a taint that kept workloads away since the registration.
+// known state has a taint that has kept workloads away since the registration.
 func (f *fold) taintsKnown() known {
 	for i, s := range f.states {
 		if s.gap {

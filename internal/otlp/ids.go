@@ -30,7 +30,7 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 
 // naming holds the names that determine the IDs of the next span.
 type naming struct {
-	own          trace.TraceID // ID of the trace; used only if the trace has no parent
+	own          trace.TraceID // ID of the trace; used only if the root span has no parent
 	startup, key string
 }
 

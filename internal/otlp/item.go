@@ -28,8 +28,8 @@ const (
 // addsToTrace reports whether the root span of the item's trace belongs to an earlier item.
 func (i item) addsToTrace() bool { return i.kind == termination || i.kind == postStartup }
 
-// ids returns the ID of the item's trace and the ID of the start-up. The SDK uses the trace ID only if the trace has no
-// parent.
+// ids returns the ID of the item's trace and the ID of the start-up. The SDK uses the trace ID only if the root span
+// has no parent.
 func (i item) ids() (trace.TraceID, string) {
 	if i.kind == nodeStartUp {
 		id := nodeStartUpID(*i.node)

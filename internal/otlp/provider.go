@@ -93,7 +93,7 @@ func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trac
 // The method "spans" creates the spans that an item adds to its trace, parents first. The result "bytes" is the
 // approximate size of the spans in a request. If the sampler drops the trace, the list of spans is empty.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
-	of := i.Timeline // empty for the start-up of the node, whose trace has no parent and no link
+	of := i.Timeline // empty for the start-up of the node, whose root span has no parent and no link
 	own, id := i.ids()
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)
