@@ -105,7 +105,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.completeList();
-      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // an earlier request can have failed
+      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // clears an earlier failure
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#onState('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');

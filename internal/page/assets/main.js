@@ -74,7 +74,7 @@ function follow() {
   drawHealth();
 }
 
-// scrolled is the scroll position of each view, which the page restores.
+// scrolled holds the scroll position of every view except views.pod.
 const scrolled = new Map();
 window.addEventListener('scroll', () => { if (view !== views.pod) scrolled.set(view, window.scrollY); }, { passive: true });
 

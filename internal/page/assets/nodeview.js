@@ -50,7 +50,7 @@ class NodeStartUp {
   #bar = new CauseBar();
   #phases = element('tbody');
   #notes = element('ul', 'gaps');
-  #over = false; // true: no requests until the view opens again
+  #over = false; // true to stop requests while the view is open
   #ask = new Aggregate('api/v1/node/startup', 3000, (record) => this.#draw(record), (error) => { if (error?.status) this.#stop(true); });
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);

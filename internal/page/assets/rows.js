@@ -90,7 +90,7 @@ export class Rows {
     let next = shownFrom(this.#host.firstElementChild);
     for (const i of places) {
       const node = this.#shown.get(this.items[i].key);
-      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // a later pass of the loop moves the skipped node further down
+      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // skips a node that the loop moves later
       if (node === next) next = shownFrom(next.nextElementSibling);
       else move(this.#host, node, next);
     }

@@ -25,7 +25,7 @@ export class Source {
   close() { this.#asking?.abort(); }
 
   apply(change) {
-    if (change.whole) this.#load(); // the record can lack changes that the stream did not send
+    if (change.whole) this.#load(); // the stream might not have sent all changes
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else {
       if (change.record) this.#receive({ what_if: this.record.what_if, ...change.record });

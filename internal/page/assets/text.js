@@ -39,7 +39,7 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// `running` formats a growing length without the digits that change too fast to read.
+// `running` formats a growing duration without digits that change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
