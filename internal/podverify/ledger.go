@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxTombstones is the maximum number of tombstones. A tombstone is an entry for a pod that a comparison with a list
-// found to be deleted. The entry exists until the watch also reports the deletion.
+// maxTombstones is the maximum number of tombstones. A tombstone is an entry for a deleted pod. The Verifier adds a
+// tombstone if a list shows the deletion before the watch does. The entry exists until the watch also reports the
+// deletion.
 const maxTombstones = 256
 
 // ledger records the version of each pod in the store. The Verifier uses the versions to compare the store with a list.
-// The pod watch uses the versions to ignore events that are older than a repaired pod.
+// The pod watch uses the versions to ignore an event if the store already contains a newer version of the pod.
 type ledger struct {
 	versions   map[string]string // resource versions of the pods in the store, by UID
 	tombstones []string          // UIDs of pods with a tombstone, oldest first
@@ -35,8 +36,8 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that a comparison found a pod to be deleted. The pod watch ignores late events about a pod with
-// a tombstone, because the method Older returns true for this pod.
+// addTombstone adds a tombstone for a pod. The method Older then returns true for this pod, so the pod watch ignores
+// late events about the pod.
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]
@@ -47,8 +48,8 @@ func (l *ledger) Deleted(uid string) {
 	l.tombstones = slices.DeleteFunc(l.tombstones, func(tombstone string) bool { return tombstone == uid })
 }
 
-// isBefore compares versions of pods. Resource versions are numbers that grow (KEP-5504; in earlier Kubernetes
-// versions, they are etcd's revisions). If a version is not a number, isBefore returns false.
+// isBefore compares versions of pods. A later resource version is a larger number (KEP-5504; in earlier Kubernetes
+// versions, resource versions are revisions of etcd). If a version is not a number, isBefore returns false.
 func isBefore(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

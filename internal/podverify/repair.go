@@ -53,14 +53,15 @@ func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// The method "extra" reports whether the store contains a pod that a newer list does not contain.
+// The method "extra" reports whether a pod is in the store but not in the list, although the list is newer than the
+// store's version of the pod.
 func (v *Verifier) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)
 }
 
-// repair fixes and counts each pod whose state in the store differs from both lists. repair skips differences that the
-// watch has resolved in the meantime.
+// repair fixes and counts each pod whose state in the store differs from both lists. repair skips a pod if the store no
+// longer differs from the lists, because the watch has reported the change.
 func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range second.keep {

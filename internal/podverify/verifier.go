@@ -101,8 +101,8 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 // The method "compare" lists the pods and compares the list with the pods in the store. If the list differs from the
 // store, the method "compare" waits, because the watch might still report the changes. If some pods still differ after
 // this wait, the method "compare" lists the pods again. The method "compare" then repairs and counts each pod whose
-// state in the store differs from both lists. The method "compare" skips the differences that the watch has reported in
-// the meantime.
+// state in the store differs from both lists. If the watch reports a change before the repair, the method "compare"
+// does not count this change as a difference.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen
@@ -135,8 +135,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 }
 
 // listPages lists the pods page by page and adds them to the listing. The requests have no resource version, so the API
-// server returns the most recent state. A watch does not have this guarantee, because the API server's watch cache can
-// be stale.
+// server returns the most recent state. A watch can deliver an older state, because the API server's watch cache can be
+// stale.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

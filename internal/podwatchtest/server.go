@@ -201,7 +201,7 @@ func (s *Server) NoStreamingLists() {
 	s.noStream = true
 }
 
-// SlowHistory makes watches wait before each existing object, like an overloaded API server.
+// SlowHistory makes watches wait before they send each existing object, like an overloaded API server.
 func (s *Server) SlowHistory(wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

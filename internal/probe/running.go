@@ -67,8 +67,9 @@ func (a *runningProbes) apply(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop waits until all probes have stopped. The context of the probes must already be done. If the context were not
-// done, the probes would stop one after another, and the Runner would delete the series of the registries' probes.
+// stop waits until all probes have stopped. The Runner calls the method "stop" only after the context of the probes is
+// done. With an active context, the probes would stop one after another, and the Runner would delete the series of the
+// registries' probes.
 func (a *runningProbes) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -5,9 +5,9 @@ package pulse
 
 import "time"
 
-// Until returns the time from now until a multiple of an interval. A multiple is a whole number of intervals after the
-// start of year 1, by the wall clock. If the next multiple is less than half an interval away, Until uses the multiple
-// after it. Therefore, a timer that fires slightly too early does not fire again immediately. The interval must be
+// Until returns the time from now until the next pulse. The pulses are the instants at which the wall clock shows a
+// whole number of intervals since the start of year 1. If the next pulse is less than half an interval away, Until
+// skips this pulse, so that a timer that fires slightly too early does not fire again immediately. The interval must be
 // positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // the wall clock without the monotonic clock

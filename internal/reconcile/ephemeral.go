@@ -56,7 +56,8 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. A later ephemeral container gets new evidence.
+// endEphemeral reports the pulls of ephemeral containers. For a later ephemeral container, observeEphemeral creates new
+// evidence.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

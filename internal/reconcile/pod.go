@@ -16,13 +16,14 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the minimum time is askGapRuns. After a longer wait, the runtime
-	// might no longer know the run, because a client can delete the pod without a grace period.
+	// the change reports a new run of a container, the minimum time is askGapRuns, because the runtime soon forgets the
+	// run if a client deletes the pod without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between two queries whose responses could refute an Event about one of the
-	// pod's pulls. The agent repeats this query without back-off, because only the runtime's response can refute a
-	// forged Event. Until then, the forged Event can hide which image other pods wait for.
+	// askAboutPulls is the minimum time between two queries if the agent sends the second query only to check an Event
+	// about one of the pod's pulls. The agent repeats such a query without back-off, because only the runtime's
+	// response can refute a forged Event. A forged Event that is not yet refuted can hide which image other pods wait
+	// for.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -32,7 +33,7 @@ type pod struct {
 	settled  settledStartUp
 
 	// reported is true if a previous agent has reported the start-up, or if another mirror pod represents the start-up.
-	// The API shows a reported start-up, but the agent does not report the start-up again.
+	// If reported is true, the agent's API shows the start-up, but the agent does not report the start-up again.
 	reported bool
 	restored bool // true if the saved state contains observations of the pod
 	late     bool // true if the agent first saw the pod in a list
@@ -206,7 +207,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the start-up is settled, advance passes no requests and calls
+// advance passes the pod's requests to the sources. If the evidence is settled (Evidence.Settled), advance only calls
 // the method "settle".
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
@@ -237,9 +238,9 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 }
 
 // mayAsk reports whether the agent can query the runtime now. After a change of the pod object, the next query does not
-// wait for the back-off. But a starting pod changes often, so most queries wait until askGap has passed. A late query
-// is harmless, because the runtime keeps its timestamps. The query about the node's images cannot wait, because the
-// kubelet soon pulls the absent images. The query at the end of the start-up cannot wait.
+// wait for the back-off. A starting pod changes often, so most queries wait until askGap has passed since the previous
+// query. A late query is harmless, because the runtime keeps its timestamps. The query about the node's images cannot
+// wait, because the kubelet soon pulls the absent images. The query at the end of the start-up cannot wait.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -295,8 +296,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. settleEnded skips a start-up that still waits for the runtime and
-// is in the state file: the next agent settles this start-up.
+// because the stopping agent receives no more Events. If a start-up still needs a response of the runtime and the state
+// file contains the start-up, settleEnded leaves the start-up to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

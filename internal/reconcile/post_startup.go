@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow is the maximum age of an Event at the agent's start. The agent does not report an older Event, even if
-// no agent ran at the time of the Event.
+// eventsWindow is the maximum age of Events when the agent starts. The agent never reports Events that were older when
+// it started, even if no agent ran at the time of these Events.
 const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.

@@ -29,8 +29,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. The functions and methods in a Config must not block. New calls the methods of
-// Registerer. Only the goroutine in Run calls the other functions and methods.
+// Config configures a Reconciler. The functions and methods in a Config must not block. Only New calls the methods of
+// Registerer. Only the goroutine in Run calls the functions and methods of the other fields.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -59,8 +59,8 @@ type Sources interface {
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends the stream.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns the sampling of the node's pressure and runtime on or off. The Reconciler turns the sampling on
-	// when a pod starts while no other pod is starting, and off when no pod is starting any more.
+	// SampleNode turns the sampling of the node's pressure and runtime on or off. The sampling is on while at least one
+	// pod is starting.
 	SampleNode(wanted bool)
 }
 
@@ -83,8 +83,8 @@ type Keeper interface {
 	// does not receive facts that the next agent can get from the runtime again. The argument "news" is true if the
 	// observation was new (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
-	// Kept returns true if the saved state already contains the pod's start-up in progress, so that the next agent can
-	// complete it. When Run stops, Run calls Kept for each completed start-up that still waits for the runtime. If Kept
+	// Kept returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
+	// When Run stops, Run calls Kept for each completed start-up that still needs a response of the runtime. If Kept
 	// returns false, Run settles the start-up.
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
@@ -114,7 +114,8 @@ const (
 	// during the start-up.
 	EphemeralPulled
 	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports kubelet
-	// Events in chronological order. The Reconciler does not report Events up to the time Restored.EventsUntil.
+	// Events in chronological order. The Reconciler skips the Events that the previous agent reported
+	// (Restored.EventsUntil).
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).
@@ -183,9 +184,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox and settles completed start-ups without waiting for late Events. Run does not settle a
-// completed start-up that still waits for the runtime and is in the saved state: the next agent settles this start-up.
-// Run returns nil.
+// observations in the inbox and settles completed start-ups without waiting for late Events. If a completed start-up
+// still needs a response of the runtime and the saved state contains the start-up, Run leaves the start-up to the next
+// agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

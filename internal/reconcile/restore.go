@@ -65,15 +65,15 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // settled start-ups wait for the first tick, when the skew is known
+		case !p.evidence.Settled(scope.ResumedAt): // a later tick settles the other start-ups, with a known skew
 			r.advance(p)
 		}
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
-// content. The estimated start of a failed pull also depends on earlier pulls in the pull log, including pulls of other
-// pods.
+// restorePulls adds the pulls in saved Events to the pull log, because other pods might wait for these pulls or use
+// their content. The estimated start of a failed pull also depends on earlier pulls in the pull log, including pulls of
+// other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -40,9 +40,9 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 }
 
 // startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
-// kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately does not wait
-// for the remaining evidence and returns false. If startedLately waited, a scrape soon after the agent's start would
-// fold the timelines of all pods on the node.
+// kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately returns false
+// even if evidence is still missing. Without this rule, a scrape soon after the agent's start would fold the timelines
+// of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -51,9 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// outlivesAgent reports whether the saved state must contain an observation for the next agent. The saved state does
-// not need a response of the runtime that shows a ready sandbox and no ended container, because the next agent can
-// query the runtime again.
+// outlivesAgent reports whether the saved state must contain an observation for the next agent. outlivesAgent returns
+// false for a response of the runtime that contains a ready sandbox and no ended container, because the next agent can
+// get these facts from the runtime.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {

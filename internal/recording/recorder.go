@@ -23,7 +23,7 @@ const (
 	drain = 800 * time.Millisecond
 )
 
-// Config configures a Recorder. File is optional. Report is necessary only with a File.
+// Config configures a Recorder. The field File is optional. The field Report is required only if the field File is set.
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // earlier observations; the Recorder records them first
