@@ -53,9 +53,9 @@ func (s *startUp) save(c *change, names []timeline.Phase, concerns func(containe
 
 func all(string) bool { return true }
 
-// imageChanges returns three changes. The first change concerns the images that the node did not have. The second
-// change concerns the images that were on the node, but that the kubelet checked with the registry. The third change
-// concerns the sandbox image.
+// imageChanges returns three changes, or no change if a pull is lazy. The first change concerns the images that the
+// node did not have. The second change concerns the images that were on the node, but that the kubelet checked with the
+// registry. The third change concerns the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf := map[string]string{}
@@ -210,8 +210,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
 		// The variable "hidden" begins as the longest time from the start of the first run to the start of the latest
-		// run. The loop subtracts the phases of this container. The rest can contain failed runs that happened during
-		// the phases of other containers.
+		// run. The loop subtracts the phases of this container. The remaining time can contain failed runs of this
+		// container during the phases of other containers.
 		hidden := container.final.minus(container.first).high
 		last := -1
 		for k := range s.phases {
@@ -236,8 +236,9 @@ func (s *startUp) failedRuns() (changes []change) {
 	return changes
 }
 
-// sidecars returns one change for each init container that ran once: the init container becomes a sidecar. The sidecar
-// starts as early as the init container did, but the next container does not wait until the sidecar ends.
+// sidecars returns one change for each init container that ran once. The change turns the init container into a
+// sidecar. The sidecar starts as early as the init container did, but the next container does not wait until the
+// sidecar ends.
 func (s *startUp) sidecars() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]

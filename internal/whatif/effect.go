@@ -6,10 +6,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// effectText describes the new duration, as an estimate and an interval. If the old duration lies in this interval,
-// effectText describes the saved time instead. The interval of the saved time is narrower, because only the interval of
-// the new duration includes the variation of the unchanged steps. If chance decides the gain, there is no
-// estimate.
+// effectText describes the new duration, as an estimate and an interval. If the interval of the new duration contains
+// the old duration, effectText describes the saved time instead. The interval of the saved time is narrower, because it
+// excludes the variation of the steps that the change does not affect. If the change might save nothing, effectText
+// describes only the longest time that the change can save. If the gain depends on chance, there is no estimate.
 func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {
 		interval := fmt.Sprintf("%.1f to %s", least.Duration().Seconds(), tenths(most))

@@ -11,11 +11,11 @@ import (
 
 const (
 	// gainLeast is the minimum gain: Predict omits a change if the low end of the gain's interval is less than
-	// gainLeast. If the gain depends on chance, Predict omits the change only if the middle of the interval is less
-	// than gainLeast.
+	// gainLeast. If the gain depends on chance, Predict omits the change only if the middle of the gain's interval is
+	// less than gainLeast.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
-	// tenth. In the next start-up, the steps that do not change can take up to 10 % more or less time.
+	// tenth. In the next start-up, the steps that the change does not affect can take up to 10 % more or less time.
 	variation = 10
 )
 
@@ -51,8 +51,8 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// saves reports whether a change can shorten anything. Predict skips all other changes. Many changes concern a single
-// container and save nothing. Without this check, Predict would compute a gain for each of these changes.
+// saves reports whether a change can save time. Predict computes a gain only for changes that can save time, because
+// many changes of single containers save nothing.
 func (c change) saves() bool {
 	positive := func(i interval) bool { return i.high > 0 }
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)

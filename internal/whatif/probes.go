@@ -60,7 +60,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		return c, true
 	}
 	for other, probe := range container.probes {
-		if other != kind { // by chance, the wait for the other probe can also change
+		if other != kind { // the wait for the other probe also varies by chance
 			longest := relist + untilPassed(probe)
 			gain = gain.plus(interval{-longest, longest})
 		}
@@ -84,11 +84,11 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	return interval{min(-successes*next-relist, high), high}
 }
 
-// waitMoved returns how much earlier a container can be ready if only the times of its probes change in the next
-// start-up. The container became able to pass a probe at most one period before it passed the probe. If several
-// successes are required, the time between two successes is unknown: the kubelet also probes when another part of the
-// pod changes. The kubelet's first probe can also come later in the next start-up than in the recorded start-up. The
-// result is false if the container might have a probe with an unknown period.
+// waitMoved returns how much shorter the wait for a container's probes can become by chance, because the kubelet probes
+// at other times in the next start-up. The container became able to pass a probe at most one period before it passed
+// the probe. If several successes are required, the time between two successes is unknown: the kubelet also probes when
+// another part of the pod changes. The kubelet's first probe can also come later in the next start-up than in the
+// recorded start-up. The result is false if the container might have a probe with an unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.minus(c.final)
 	if c.kind == timeline.KindMain {
@@ -118,8 +118,8 @@ func probePhases() map[timeline.ProbeKind]timeline.Phase {
 // response, the kubelet starts the next probe only after the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
-// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if no attempt of
-// its probes fails.
+// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if its probes
+// never fail.
 func firstProbes(c *container) time.Duration {
 	longest := relist
 	for _, probe := range c.probes {

@@ -17,12 +17,12 @@ const relist = 1100 * time.Millisecond
 const (
 	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest time that volumes, devices and the network usually need. A phase for volumes, devices or
-	// the network that exceeds longWork can contain a wait for another party.
+	// longWork is the longest time that volumes, devices and the network usually need. A longer phase for volumes,
+	// devices or the network can contain a wait for a party outside of the pod.
 	longWork = 2 * time.Second
 )
 
-// change is one change of a start-up.
+// The type "change" describes one possible change of a start-up, and the time that the change saves.
 type change struct {
 	id         api.WhatIf
 	container  string // empty if the change concerns the whole pod
@@ -40,7 +40,7 @@ type change struct {
 	// unsure is the time that the change might or might not save. The evidence does not show which phase this time
 	// belongs to.
 	unsure time.Duration
-	upTo   bool // true if chance decides whether the change saves time
+	upTo   bool // true if it depends on chance whether the change saves time
 }
 
 // gain returns how much earlier the start-up would end after a change. The pod is ready when its last container is
@@ -103,11 +103,12 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 	return earlier, true
 }
 
-// endsWithOthers reports whether another party can decide when the pod is ready. The result is true in three cases:
+// endsWithOthers reports whether something that the model cannot predict can decide when the pod is ready. The result
+// is true in three cases:
 //   - The pod waited for a readiness gate.
-//   - After the first effect of the change, a group phase that the change might not shorten can contain a wait for
-//     another party.
-//   - Another container restarted.
+//   - A group phase can contain a wait for a party outside of the pod, and the change might not shorten this phase. If
+//     the change saves time only in phases, the group phases before the first shortened phase do not count.
+//   - Another main container or sidecar restarted.
 //
 // If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
 // container.
@@ -165,8 +166,9 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 }
 
 // earlier returns how much earlier the kubelet would start a container after a change. If target is nil, earlier adds
-// up the saved time of all phases. The result is false if the pod would still wait for another party after the change,
-// because this wait might not end earlier. The result is also false if the function "moved" returns false.
+// up the saved time of all phases. The result is false if the change saves time before a wait for a party outside of
+// the pod but might not remove this wait, because the wait might not end earlier. The result is also false if the
+// function "moved" returns false.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -189,9 +191,10 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	return sum.plus(moved), ok
 }
 
-// precedes reports whether the kubelet certainly finished a phase before the start of a container, and whether the
-// kubelet possibly did so. If the container ran several times, a phase between the first and the latest run counts as
-// certain only if the phase belongs to this container.
+// precedes compares a phase with the start of a container. The result "certain" is true if the phase certainly ended
+// before the container started. The result "possible" is true if the phase might have begun before the container's
+// latest start. If the container ran several times, "certain" is true for a phase between the first and the latest
+// start only if the phase belongs to this container.
 func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -203,8 +206,8 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 }
 
 // startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
-// both ends of the interval are the end of this phase. startOf adds no error bound, because every other phase lies
-// either before or after this instant.
+// both ends of the interval are the end of this phase. startOf does not add the error bound of this end: phases do not
+// overlap, so every other phase is entirely before or entirely after this end.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -220,11 +223,11 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier the kubelet can reach a container by chance alone. The kubelet lists containers
-// periodically, so the delay until the kubelet detects the end or the start of an earlier container varies. A negative
-// value means that the kubelet reaches the container later. For a sidecar with a startup probe, moved also adds a
-// variation of one probe period. The result is false if the period of a sidecar's startup probe is unknown. If target
-// is nil, moved adds up the variations of all containers.
+// moved returns how much earlier a container can start by chance, without the time that the change saves. The kubelet
+// lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier container
+// varies. A negative value means that the container starts later. For a sidecar with a startup probe, moved also widens
+// the interval by one probe period at each end. The result is false if the period of a sidecar's startup probe is
+// unknown. If target is nil, moved adds up the variations of all containers.
 func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
@@ -245,8 +248,8 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	return sum, true
 }
 
-// The method "listed" returns how much earlier the kubelet can detect the ends of a container's runs, or the start of a
-// sidecar, by chance alone.
+// The method "listed" returns how much earlier the kubelet can, by chance, detect that a container's runs ended or that
+// a sidecar started.
 func (s *startUp) listed(c change, of *container) (sum interval) {
 	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
 	if of.kind != timeline.KindMain {
@@ -270,7 +273,7 @@ func (s *startUp) listed(c change, of *container) (sum interval) {
 	return sum.plus(interval{-all, all})
 }
 
-// waitsFor reports whether the start-up might have waited in a phase of the container.
+// waitsFor reports whether the start-up might contain the phase "name" of the container.
 func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	return slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool {
 		return (p.Phase == name || slices.Contains(p.MergedWith, name)) &&
@@ -278,8 +281,8 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	})
 }
 
-// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If another party decides when
-// a phase ends, an earlier start of the phase can make the phase longer.
+// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If a party outside of the pod
+// decides when a phase ends, the phase can become longer when it starts earlier.
 func waitsForOthers(phase *api.PhaseRecord) bool {
 	length := most(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
