@@ -39,11 +39,12 @@ type Board struct {
 	begun  int               // number of rows of start-ups in progress
 }
 
-// agent contains the data from one agent. While the agent is unreachable, its current state is unknown.
+// The type "agent" holds the data that the board received from one agent. While the agent is unreachable, its current
+// state is unknown.
 type agent struct {
 	node    string
 	rows    map[string]row    // rows by the ID of the start-up
-	pulls   map[puller]string // progress of each pull, by the waiting container
+	pulls   map[puller]string // progress of each pull; key: the container that waits for the pull
 	trouble string            // reason why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
 	crowded bool // true if the board dropped some of the agent's start-ups in progress
@@ -124,7 +125,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 	a.trouble = terminal.Clean(err.Error())
 }
 
-// Take adds an agent's event to the board, at an instant of the reader's clock.
+// Take adds an agent's event to the board. The argument "now" is the current time on the reader's clock.
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

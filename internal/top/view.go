@@ -20,8 +20,8 @@ const maxTroubles = 3
 // fill the whole screen.
 const leastShown = 5
 
-// View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
-// of lines. If "lines" is 0, View returns all lines.
+// View returns the lines of the board. The argument "now" is the current time on the reader's clock. The argument
+// "lines" is the maximum number of lines. If "lines" is 0, View returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {

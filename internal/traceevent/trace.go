@@ -91,7 +91,7 @@ func (t *layout) describe(what string, lane int, args map[string]any) {
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
-// lane returns the thread with the given name. Threads have numbers from 1 in the order of their first use.
+// lane returns the thread with the given name. Threads are numbered from 1, in the order of their first use.
 func (t *layout) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {

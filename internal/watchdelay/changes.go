@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// change is a kind of change that the pod watch delivers.
+// The type "change" lists the kinds of changes that the pod watch delivers.
 type change string
 
 // Values of change. For each change, the object contains a timestamp in whole seconds.

@@ -24,7 +24,7 @@ const (
 )
 
 // guard passes a request to the handler "next" if the function "access" allows the request. If the function "access" is
-// nil, guard passes on all requests.
+// nil, guard passes all requests to "next".
 func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	if access == nil {
 		return next

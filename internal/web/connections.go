@@ -79,7 +79,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 }
 
 // enter counts a connection. If the connection gets no slot, both results are nil. The second result is the connection
-// that yields, or nil if no connection yields. enter has already released the slot of the yielding connection.
+// that yields, or nil if no connection yields. enter also releases the slot of the connection that yields.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,10 +110,10 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 }
 
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
-// number of connections of c's client. While c's client has fewer connections than its guaranteed number, every
-// connection except a reserved connection (reservedForNearby) can yield. takeRate limits how many connections a client
-// outside the node can take from other clients. If c's client has its guaranteed number of connections or exceeds
-// takeRate, it can take connections only from clients that have at least two more connections.
+// number of connections of c's client. While c's client has fewer connections than its guaranteed number, c can take
+// the slot of any connection. For clients outside the node, reservedForNearby and takeRate limit which slots and how
+// many slots c can take. If c's client has its guaranteed number of connections or exceeds takeRate, c can take slots
+// only from clients that have at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

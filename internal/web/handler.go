@@ -39,8 +39,7 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 		ErrorLog:          errorLog,
 		ErrorHandling:     promhttp.ContinueOnError, // if one collector fails, serve the metrics of all others
 		EnableOpenMetrics: true,
-		// Compression in promhttp needs 800 KB of memory for each writer. The function "compressed" needs less memory
-		// than promhttp.
+		// Compression in promhttp needs 800 KB of memory for each writer. The function "compressed" needs less memory.
 		DisableCompression: true,
 	})
 

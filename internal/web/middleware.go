@@ -25,8 +25,8 @@ func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// readOnly passes on only requests with the methods GET and HEAD. readOnly also sets the common headers of every
-// response.
+// readOnly accepts only requests with the method GET or HEAD, without a body, and with a path that the mux would not
+// redirect. readOnly also sets the common headers of every response.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

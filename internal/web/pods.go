@@ -94,7 +94,7 @@ func (p *podPage) add(item []byte) {
 	p.items++
 }
 
-// text returns the encoded api.PodList. Callers must call text only once.
+// text returns the encoded api.PodList. Callers must call the method "text" only once for each podPage.
 func (p *podPage) text(remaining int) []byte {
 	if p.items == 0 {
 		p.written.WriteString(`{"items":[`)

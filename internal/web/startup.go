@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp is a start-up that the agent knows. The pod is present, or it was deleted and is in the history.
+// The type "startUp" holds one start-up of a present pod, or of a deleted pod in the history.
 type startUp struct {
 	key       filter.Key
 	uid       string

@@ -133,9 +133,9 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 }
 
 // choose returns the frame that a viewer with the filter f gets for an event. If the namespace or the name of the pod
-// does not match, choose returns nil. The viewer has never received this pod, because the namespace and the name of a
-// pod never change. If the namespace and the name match, but another property (for example, a label) does not match,
-// the frame tells the viewer to remove the pod, because the pod might have matched earlier.
+// does not match, choose returns nil: the viewer has never received this pod, because a pod's namespace and name never
+// change. If the namespace and the name match, but another property (for example, a label) does not match, the frame
+// tells the viewer to remove the pod, because the pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

@@ -92,7 +92,7 @@ func (a *agreement) checkContainers() {
 	if len(known) != len(a.containers) {
 		a.Fatalf("got %d records, want one for each of %d containers", len(a.containers), len(known))
 	}
-	before := a.pod.CreatedAt // time from which the kubelet can start the next container
+	before := a.pod.CreatedAt // earliest time at which the kubelet can start the next container
 	initialized := a.pod.InitializedAt
 	for i, m := range a.containers {
 		c, kind := m.Container, known[i].Kind

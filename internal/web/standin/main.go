@@ -1,4 +1,4 @@
-// Command standin is the agent's server without a node. The command serves the page and the API with invented
+// Command standin runs the agent's web server without a node. The command serves the page and the API with invented
 // start-ups, for tests in a browser. The start-ups and their changes are the same as in the stream benchmark.
 package main
 
