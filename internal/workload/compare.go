@@ -55,8 +55,9 @@ type tested struct {
 }
 
 // The function "test" compares two groups of durations. A difference is more than noise only if both the rank test and
-// the means show it. The rank test and the means must also show the difference for the least favorable durations within
-// the error bounds: the largest durations of the faster group, and the smallest durations of the slower group.
+// the means show the difference. The rank test and the means must also show the difference if each duration has its
+// least favorable value within its error bound: the largest value in the faster group, and the smallest value in the
+// slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }

@@ -34,11 +34,11 @@ func leastP(a, b int) float64 {
 	return min(2/choices, 1)
 }
 
-// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the ends that make the
-// difference between the groups smallest: the upper end of each interval for the group "lower", and the lower end of
-// each interval for the group "upper". The true durations behind equal values can differ, so leastFavorable returns the
-// larger of two results: p with the mean rank for equal values, and p with the least favorable order of equal values.
-// If the group "upper" does not have the higher ranks, the result is 1.
+// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the upper ends of the
+// intervals for the group "lower", and the lower ends of the intervals for the group "upper". These ends make the
+// difference between the groups smallest. If values are equal, the true durations can still differ, so leastFavorable
+// computes p twice and returns the larger p: once with mean ranks, and once with the least favorable order of the equal
+// values. If the group "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))

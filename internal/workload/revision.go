@@ -72,9 +72,10 @@ func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chose
 		Difference: compare(ofRevision(samples, from), ofRevision(samples, to), 1)}
 }
 
-// imageSize adds up the sizes of each pod's images, and returns the largest of these sums and the names of the
-// containers. The result is 0 if the size of an image is unknown, if the pods have different containers, or if the sums
-// differ by more than 1 %. For example, the sums can differ because the nodes have different architectures.
+// imageSize adds up the sizes of each pod's images, and returns the largest total size and the names of the containers.
+// The result is 0 if the size of an image is unknown, if the pods have different containers, or if the total sizes of
+// the pods differ by more than 1 %. For example, pods on nodes with different CPU architectures have images of
+// different sizes.
 func imageSize(samples []*sample) (int64, []string) {
 	var least, most int64
 	var containers []string

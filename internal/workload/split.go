@@ -10,11 +10,11 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group. Otherwise, a slow
+// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group, because a slow
 // revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
-// sameRevisions drops the oldest start-ups of each revision from the group that has more start-ups of this revision.
-// Otherwise, a node with more start-ups of a slow revision would look slow. Both groups must be sorted, with the latest
-// start-up first.
+// sameRevisions also drops the oldest start-ups of each revision from the group that has more start-ups of this
+// revision. Then a slow revision has the same number of start-ups in both groups, and makes neither group look slow.
+// Both groups must be sorted, with the latest start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
 		counts := map[string]int{}
@@ -74,10 +74,11 @@ func splitByImage(samples []*sample, mixed bool) api.WorkloadImages {
 	return images
 }
 
-// splitByNode compares each node with the other nodes. If the argument "mixed" is false, splitByNode uses only
-// revisions that have start-ups both on the node and on other nodes. splitByNode requires at least MinStartUps
-// start-ups on the node, and at least MinStartUps on all other nodes together. splitByNode corrects each rank test for
-// the number of nodes with enough start-ups (Bonferroni's method), because one of many nodes can differ by chance.
+// splitByNode compares each node with the other nodes. If the argument "mixed" is false, each comparison uses only
+// revisions that have start-ups both on the compared node and on other nodes. Each comparison requires at least
+// MinStartUps start-ups on the compared node, and at least MinStartUps start-ups on all other nodes together.
+// splitByNode corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method), because one
+// of many nodes can differ by chance.
 func splitByNode(samples []*sample, mixed bool) []api.WorkloadNode {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {
