@@ -20,7 +20,7 @@ type comparison struct {
 //
 //   - a record whose pod, owner, container or image differs from the timeline's, or records in the wrong order
 //   - an instant outside the interval of its milestone
-//   - a missing instant whose milestone is in the timeline
+//   - an instant that the record omits although the timeline contains its milestone
 //   - a duration that differs from the duration of its phase, or from the time between its start and its end
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {

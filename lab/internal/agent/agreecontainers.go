@@ -86,9 +86,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
-// not show which run was successful, so the method uses the first run that might have ended at the reported time. If
-// there is no such run, the method uses the last run. The last run might have failed if no later container has started
-// and the pod is not ready: the result is then doubtful.
+// not show which run was successful, so the method uses the first run that might have ended at the reported time. If no
+// run can have ended at the reported time, the method uses the last run. The last run might have failed, so the result
+// is doubtful unless a later container has started or the pod is ready.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

@@ -74,8 +74,8 @@ func (c *comparison) running(container string) span {
 // startInterval returns the interval in which a container started. A container with a startup probe counts as started
 // when the probe passes. A container without a startup probe counts as started when its hook returns. A container
 // without a probe and without a hook counts as started when it is running. The timeline does not show whether a
-// container has a probe or a hook. The timeline contains only the milestones that have evidence, and the names of the
-// milestones that lack evidence.
+// container has a probe or a hook. The field Milestones contains only milestones that have evidence, and the field
+// Missing contains the names of milestones that lack evidence.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

@@ -38,8 +38,8 @@ func (c *comparison) compareLabels() {
 	}
 }
 
-// labels returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the argument "between"
-// is the name of the ReplicaSet or Job between the owner and the pod. The timeline does not contain this name.
+// labels returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the caller passes the
+// name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not contain this name.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {

@@ -48,8 +48,8 @@ type Pull struct {
 	Download     *Download   `json:"download"`
 	Unpack       *Unpack     `json:"unpack"`
 	Layers       []Layer     `json:"layers"`
-	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
-	// container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry, so that the content of these layers arrives while
+	// the container runs.
 	Lazy      bool     `json:"lazy"`
 	Sized     bool     `json:"sized"` // true if Download.Bytes and PullSeconds show the registry's speed
 	BlockedBy *Blocker `json:"blocked_by"`

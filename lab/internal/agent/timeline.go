@@ -45,7 +45,7 @@ type Timeline struct {
 	Cut         bool         `json:"-"` // true if the agent was killed before it printed all transition records
 }
 
-// Owner is the pod's controller. If the controller has an owner, such as a Deployment, Owner is this owner.
+// Owner identifies the controller of a pod, or the Deployment or CronJob that owns this controller.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -104,7 +104,7 @@ type Milestone struct {
 	Sources   []string  `json:"sources"`
 }
 
-// Starting is the state of a pod whose start-up has not settled.
+// Starting is the state of a pod that is not settled.
 const Starting = "starting"
 
 // Ready is the state of a pod that became ready.

@@ -55,8 +55,8 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 }
 
 // Set creates a bench and a namespace for the bench's pods, and ends all injected faults. If Set fails, the returned
-// bench is incomplete or nil. If the returned bench is not nil, the caller must clear the bench with Clear, or later
-// with ClearAll. ClearAll finds the namespace by its purpose.
+// bench is incomplete or nil. If the returned bench is not nil, the caller must clear the bench with Clear, or leave
+// the bench to the next call of ClearAll. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -81,8 +81,8 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, err
 }
 
-// ClearAll clears all benches with the given purpose. A killed run does not clear its bench, so the next run calls
-// ClearAll.
+// ClearAll clears all benches with the given purpose. Each run first calls ClearAll, because an earlier run might not
+// have cleared its bench.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -146,8 +146,8 @@ func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
 }
 
-// DelayNetwork makes the network plugin wait before it sets up the network of the named pods. Without names, the delay
-// applies to all pods of the bench.
+// DelayNetwork makes the network plugin wait before it sets up the network of the named pods. If the caller names no
+// pods, the delay applies to all pods of the bench.
 func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(),
 		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})

@@ -53,7 +53,8 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 }
 
 // manyLines is the character that klog writes before a text of several lines. After this character, klog writes the
-// text on separate lines, with a tab before each line. EventLog keeps only the first line of such a text.
+// text on separate lines, with a tab before each line. If an Event's message has several lines, EventLog keeps only the
+// first line.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`

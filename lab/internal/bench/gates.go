@@ -14,7 +14,7 @@ const (
 	ReadinessGate  = "podlapse-lab/approved"
 )
 
-// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind the pod.
+// LiftSchedulingGate removes all scheduling gates from a pod, so that the scheduler can bind the pod.
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
 	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {
@@ -23,7 +23,8 @@ func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	return nil
 }
 
-// PassReadinessGate sets the condition ReadinessGate of a pod to true.
+// PassReadinessGate sets the condition of a pod's readiness gate to true. The constant ReadinessGate contains the type
+// of this condition.
 func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
 		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}

@@ -26,9 +26,9 @@ type Attempt struct {
 	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
 	// Asked is zero if the registry received no request.
 	Asked Span
-	// StoredAt is the time when containerd had verified and stored all content that the registry sent, according to the
-	// files in containerd's content store. StoredAt is zero if containerd did not store all of this content during the
-	// call.
+	// StoredAt is the time when containerd had verified and stored all configuration and layers that the registry sent,
+	// according to the files in containerd's content store. StoredAt is zero if the registry sent no configuration and
+	// no layers, or if containerd did not store all of this data during the call.
 	StoredAt  time.Time
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
@@ -211,9 +211,9 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 	return nil
 }
 
-// Pull returns the period of the pull, usually from the registry's log. Pull returns the period from the runtime's log
-// in two cases: the registry received no request, or the period from the runtime's log exceeds the period from the
-// registry's log by more than the argument "besides".
+// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, Pull
+// returns the period from the runtime's log. Pull also returns the period from the runtime's log if it is longer than
+// the period from the registry's log by more than the argument "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

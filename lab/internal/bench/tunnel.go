@@ -15,9 +15,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On
-// this node, all servers listen only on loopback, and the API server does not proxy to loopback. Therefore, the
-// tunnel replaces the node's address with the loopback address in requests for the ports of the agent and the kubelet.
+// tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On the
+// lab's node, all servers listen only on loopback addresses, and the API server does not proxy requests to loopback
+// addresses. Therefore, the tunnel replaces the node's address with the loopback address in requests for the ports of
+// the agent and the kubelet.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup

@@ -13,8 +13,8 @@ type Account struct {
 	Until     time.Time // end of the period that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
-	Requested []Request // Pulling Events in the kubelet's log
-	BackedOff []Request // BackOff Events in the kubelet's log
+	Requested []Request // Events with the reason Pulling, from the kubelet's log
+	BackedOff []Request // Events with the reason BackOff, from the kubelet's log
 	Runs      []Run
 
 	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the logs show whether the network,
@@ -64,8 +64,8 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // true if the kubelet continues only after the container exits
-	Hooked    bool // true if the kubelet continues only after the hook returns
+	Init      bool // true if the kubelet starts the next container only after this container exits
+	Hooked    bool // true if the kubelet starts the next container only after the post-start hook returns
 
 	BegunAt  time.Time // time when the process logged its start; zero if the process did not log its start
 	ExitedAt time.Time // time when the process exited; zero while the process runs
@@ -95,8 +95,8 @@ const pluginEnds = 200 * time.Millisecond
 // image's data.
 const maxArrivalDelay = 200 * time.Millisecond
 
-// Stretches returns the parts of the start-up whose cause is known from the account. If the kubelet does not wait for
-// another party, the kubelet is the cause.
+// Stretches returns the parts of the start-up whose cause is known from the account. Between two calls, the kubelet is
+// the cause unless it waits for a container, the pull queue or a back-off.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -251,8 +251,7 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart adds the stretches after the start of a container. The stretches end when the kubelet starts another
-// container or restarts the same container.
+// afterStart adds the stretches between the start of a container and the argument "to".
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -288,11 +287,11 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// requestOf returns the time when the kubelet requested a pull, according to the latest Pulling Event between the
-// argument "from" and the start of the pull. Without such an Event, requestOf returns the zero time. A separate
-// goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull has
-// ended. If the container has as many Events as pulls, the method matches them by their order, because this order is
-// right even if the kubelet logged the Events late.
+// requestOf returns the time when the kubelet requested a pull, according to the latest Event with the reason Pulling
+// between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time. A
+// separate goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull
+// has ended. If the container has as many Events as pulls, requestOf considers only the n-th Event for the n-th pull,
+// because the order of the Events is right even if the kubelet logged the Events late.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {

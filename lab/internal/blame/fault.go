@@ -2,9 +2,9 @@ package blame
 
 import "slices"
 
-// blameRuntime changes the causes of the time in which containerd was stopped. If the start-up needed containerd during
-// this time, the runtime becomes the cause. If the cause is the registry or the back-off, the runtime becomes an
-// additional true cause.
+// blameRuntime changes the true causes for the periods in which containerd was stopped. If the start-up needed
+// containerd while containerd was stopped, the runtime becomes the true cause. If the cause is the registry or the
+// back-off, the runtime becomes an additional true cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

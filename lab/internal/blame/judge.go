@@ -9,8 +9,9 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Unattributed is the time for which the agent reports no cause. If the agent reports a wrong cause, the time
-	// within the error bound of the phase's start or end also counts as unattributed.
+	// Unattributed is the time for which the agent reports no cause, except time for which the cause of every candidate
+	// is wrong. Within the error bound of the phase's start or end, time with a wrong cause also counts as
+	// unattributed.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example between two stretches
@@ -53,7 +54,8 @@ func (s *Score) Add(other Score) {
 //     lists no candidates, or the cause of at least one candidate is a true cause.
 //   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong.
 //   - Within the error bound of a phase's start or end, time with a wrong cause counts as unattributed, not as wrong.
-//     So a large error bound can turn wrong time into unattributed time, but never into right time.
+//     A larger error bound can therefore reduce the time that counts as wrong, but cannot increase the time that
+//     counts as right.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -97,8 +99,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamedCause returns the cause that the agent reports. If the reported cause is one of the stretch's true causes,
-// blamedCause returns the first true cause.
+// blamedCause returns the reported cause for the matrix. If the reported cause is any true cause of the stretch,
+// blamedCause returns the first true cause instead, because the matrix counts the stretch under this cause.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]
