@@ -102,8 +102,8 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags returns flags that strip the programs and set their versions, as in release builds. Without a version,
-// the API server reports v0.0.0, and therefore clients reject some features.
+// linkerFlags returns flags that strip the programs and set their versions, as in release builds. Without these flags,
+// the API server reports the version v0.0.0, and clients assume that the API server is too old for some features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {

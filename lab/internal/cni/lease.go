@@ -10,7 +10,7 @@ import (
 )
 
 // The type "leases" stores one file for each address in use. The file's name is the address, and the file contains the
-// container's ID. The plugin creates each file exclusively, so no other lock is necessary.
+// container's ID. The plugin creates each file with O_EXCL, so no lock is necessary.
 type leases struct{ dir string }
 
 // The method "take" returns the address of a container. If the container has no address yet, the method reserves the

@@ -31,8 +31,8 @@ func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	return group.Wait()
 }
 
-// QueryReady lists the sandboxes and the containers of a pod that is ready, and then requests the status of each. Both
-// lists run in parallel, and so do all status requests.
+// QueryReady lists the sandboxes and the containers of a pod that is ready, and then requests the status of each. The
+// two list requests run in parallel. Then all status requests run in parallel.
 func (c *Client) QueryReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container

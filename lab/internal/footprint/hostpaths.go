@@ -43,7 +43,7 @@ type Before struct {
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
 	// Controllers are the controllers that were enabled in the root cgroup of cgroup v2 for its children. The list is
-	// nil if these controllers are unknown, and empty if no controller was enabled.
+	// nil if Observe could not read the controllers, and empty if no controller was enabled.
 	Controllers []string `json:"controllers"`
 }
 

@@ -1,6 +1,6 @@
 // Package image builds the lab's images and pushes the images to the lab's registry. The first layer of every image
-// contains the workload program. The node pulls the first layer when the lab starts. The other layers contain new
-// random bytes, so the node never has these layers before a pull.
+// contains the workload program. The node pulls the first layer when the lab starts. Each other layer contains a file
+// or directory with a random name, so the node never has this layer before the first pull.
 package image
 
 import (

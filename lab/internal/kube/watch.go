@@ -79,7 +79,7 @@ func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, op
 		return errors.New(response.Status)
 	}
 	opened()
-	_, _ = io.Copy(into, response.Body) // any error only ends this watch, and the caller opens a new watch
+	_, _ = io.Copy(into, response.Body) // ignore the error, because the caller opens a new watch
 	return nil
 }
 

@@ -1,8 +1,8 @@
 package monitoring
 
-// worst returns an expression that selects the lines with the highest values in the dashboard's time range. If a graph
-// showed every node of a fleet with 400 nodes, the graph would have 400 lines. The argument "by" contains the labels
-// that identify a line.
+// worst returns an expression that selects the lines with the highest values in the dashboard's time range. Without
+// this selection, the graph of a fleet with 400 nodes would have 400 lines. The argument "by" contains the labels that
+// identify a line.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
@@ -27,7 +27,7 @@ const (
 	workload = `cluster, namespace, workload_kind, workload`
 )
 
-// sections contains all rows of the dashboard, in the order from the fleet to the pod.
+// sections contains all rows of the dashboard, with the top row first.
 var sections = []section{
 	{title: "Fleet", panels: []panel{
 		{number, "Start-ups in 15 minutes", "none", 4, "Pods that became ready or succeeded.", []query{

@@ -12,8 +12,7 @@ import (
 // Form is the way in which the agent runs on the node.
 type Form string
 
-// The possible forms. AsItWas means the form in which the agent ran last. If the agent never ran, AsItWas means
-// AsProcess.
+// The possible forms. AsItWas selects the form in which the agent ran last, or AsProcess if the agent never ran.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
@@ -38,8 +37,9 @@ func (n Node) Form() Form {
 	return AsProcess
 }
 
-// runAgent stores the agent's settings, runs the agent in the selected form, and stops an agent of the other form. If
-// the selected form is AsProcess and no program was ever set, runAgent starts no agent.
+// runAgent stores the agent's settings and runs the agent in the selected form. If an agent runs in the other form,
+// runAgent first stops that agent. If the selected form is AsProcess and no program was ever set, runAgent starts no
+// agent.
 func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error {
 	if err := n.storeAgent(ctx, a); err != nil {
 		return err

@@ -7,8 +7,8 @@ func (n Node) auditPolicy() string { return n.In("audit-policy.yaml") }
 // of JSON. DaemonSet agents and some scenarios send requests as a service account.
 func (n Node) AuditLog() string { return n.In("logs", "audit.jsonl") }
 
-// writeAuditPolicy writes the audit policy. The policy logs only the requests of service accounts. For a request that
-// is not logged, the additional work of the API server is too small to measure.
+// writeAuditPolicy writes the audit policy. The policy logs only the requests of service accounts. The policy has no
+// measurable cost for requests that it does not log.
 func (n Node) writeAuditPolicy() error {
 	return writeFile(n.auditPolicy(), `apiVersion: audit.k8s.io/v1
 kind: Policy

@@ -15,8 +15,8 @@ import (
 
 const nodeObject = "/api/v1/nodes/" + layout.NodeName
 
-// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object. Then the
-// machine looks as if it had never been a node. LaunchContainerd and StartKubelet start the components again, and
+// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object. When the
+// kubelet starts again, it creates a new Node object. LaunchContainerd and StartKubelet start the components again, and
 // RestoreNetwork restores the network's configuration. Restore or the next Up starts all parts of the node.
 func (n Node) SwitchOff(ctx context.Context) error {
 	client, err := n.Kube()

@@ -23,9 +23,9 @@ func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
 	}
-	// The mount namespaces and the machine share all mounts in the state directory and in the run directory. Therefore,
-	// containerd sees the volumes that the kubelet mounts, and a restarted containerd sees the mounts of running
-	// containers.
+	// A mount in the state directory or in the run directory appears in the mount namespaces of the machine,
+	// containerd, the kubelet and the agent's process. Therefore, containerd sees the volumes that the kubelet mounts,
+	// and a restarted containerd sees the mounts of running containers.
 	for _, dir := range []string{n.State, n.Run} {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s on itself: %w", dir, err)
@@ -55,7 +55,8 @@ func (n Node) enter() func() error {
 		if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("create a mount namespace: %w", err)
 		}
-		// If this mount were shared, the next mount would also appear on the machine.
+		// This mount must be private. Otherwise, the mount of cgroup v2 could also appear in the machine's mount
+		// namespace.
 		if err := syscall.Mount("", point, "", syscall.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("make the mount %s private: %w", point, err)
 		}

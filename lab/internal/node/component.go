@@ -69,9 +69,9 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killLeftovers kills the component's processes that have no record. An interrupted lab can leave such a process,
-// because the lab stores the record only after the start. killLeftovers does not kill child processes of the component,
-// such as containerd's shims, because they run another program.
+// killLeftovers kills processes that the lab started for the component but did not record. The lab records a process
+// only after the start, so an interrupted lab can leave a process without a record. killLeftovers does not kill child
+// processes of the component, such as containerd's shims, because they run another program.
 func (n Node) killLeftovers(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

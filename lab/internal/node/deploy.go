@@ -99,8 +99,8 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 }
 
 // labPatch adapts the DaemonSet to the lab's node. In the lab, the paths of sockets and files differ from the paths in
-// the manifests. Pods have no addresses, because the only network is loopback. The node runs no kube-proxy, so the
-// agent cannot reach the API server at the address of its Service.
+// the manifests. The agent listens only on the loopback address, so the probes use this address. The node runs no
+// kube-proxy, so the agent cannot reach the API server at the address of its Service.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}

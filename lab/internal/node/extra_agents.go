@@ -41,8 +41,8 @@ type ExtraAgent struct {
 	Env        []string // environment variables, NAME=VALUE
 }
 
-// StartExtraAgents starts several agents for another node and waits until all of these agents are ready. The other node
-// consists only of a runtime socket.
+// StartExtraAgents starts several agents for a synthetic node and waits until all of these agents are ready. The
+// synthetic runtime of this node must listen on ExtraSocket.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -61,8 +61,8 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartExtraAgent starts the extra agent with the given number for a node that consists only of a runtime socket, and
-// waits until the agent is ready. Other extra agents keep running.
+// StartExtraAgent starts one extra agent, which has the given number, for a synthetic node. StartExtraAgent waits until
+// the agent is ready. Other extra agents keep running.
 func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) error {
 	return n.startExtraAgent(ctx, ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(),
 		Flags: []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)

@@ -84,8 +84,8 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
 		// The kubelet must not create cgroups for pods, because the machine's cgroup hierarchy does not belong to the
-		// lab. The cgroup that containerd creates for each container is sufficient. The configuration works with cgroup
-		// v1 and cgroup v2.
+		// lab. The lab needs only the cgroup that containerd creates for each container. The configuration works with
+		// cgroup v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
 		// The following settings prevent the kubelet from changing other parts of the machine.

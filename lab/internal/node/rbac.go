@@ -14,8 +14,8 @@ import (
 // another role.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent grants the permission to list and watch pods and Events. The permission is for agents that run as
-// processes. The manifests grant the same permissions to agents in containers.
+// grantAgent allows agents that run as processes to list and watch pods and Events. The manifests grant the same
+// permissions to agents in containers.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{

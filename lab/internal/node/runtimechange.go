@@ -66,8 +66,8 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.await(ctx, n.containerd())
 }
 
-// RemoveNetwork removes the network's configuration, so that the runtime reports no network for pods. RestoreNetwork,
-// Restore or the next Up writes the configuration again.
+// RemoveNetwork removes the network's configuration, so that the runtime reports that its network is not ready.
+// RestoreNetwork, Restore or the next Up writes the configuration again.
 func (n Node) RemoveNetwork() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the network's configuration: %w", err)

@@ -149,10 +149,10 @@ func (n Node) Addresses(out io.Writer) {
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
 }
 
-// hasName reports whether the content of a hosts file assigns an address to a name. The API server connects to the
-// kubelet by the node's name, because no address of the node works. The kubelet listens only on loopback, but does not
-// accept a loopback address as the node's address. The hosts file must map the node's name to the loopback address. The
-// lab does not change the hosts file, because the file belongs to the machine.
+// hasName reports whether the content of a hosts file assigns an address to a name. The kubelet listens only on
+// loopback, but does not accept a loopback address as the node's address. Therefore, the API server connects to the
+// kubelet by the node's name, and the hosts file must map this name to the loopback address. The lab does not change
+// the hosts file, because the file belongs to the machine.
 func hasName(hosts, name string) bool {
 	for line := range strings.Lines(hosts) {
 		entry, _, _ := strings.Cut(line, "#")
