@@ -8,10 +8,10 @@
 //
 // # What survives
 //
-// The same observations result in the same evidence, in any order, and even if some observations occur several times.
-// So the file holds observations in the stable format of package recording, not the internals of the evidence. An agent
-// can therefore read the file of an agent of another version. For each pod, the file holds the latest pod object and
-// the observations that added evidence.
+// Neither the order of the observations nor repeated observations change the evidence. So the file holds observations
+// in the stable format of package recording, and not the evidence itself. An agent can therefore read the file of an
+// agent of another version. For each pod, the file holds the latest pod object and the observations that added
+// evidence.
 //
 // # The order
 //

@@ -228,7 +228,8 @@ func (c *contents) observe(reader *recording.Reader) error {
 // outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
 // the absence of Events only while a watch is open. While no agent runs, no watch is open. EventsLost is useless
 // without EventsWatched, because EventsLost only revokes EventsWatched. The next agent opens its own watch, which
-// begins with all Events that the API server still holds. The next agent measures the clocks and the pressure itself.
+// begins with all Events that the API server still holds. The next agent itself reads the control plane's clock and the
+// pressure.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -5,14 +5,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB each. Only a crash loop exceeds the limits of
-// one pod. If a crash loop exceeds the limits, the file holds the beginning of the crash loop. A node has about a
-// hundred pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB each. Only a pod in a crash loop exceeds
+// maxObservations or maxPodBytes. The file then holds the beginning of the crash loop. A node has about a hundred pods.
 const (
 	maxObservations = 256 // maximum number of one pod's observations that changed the evidence
 	maxPodBytes     = 256 << 10
 	maxInFlight     = 1024 // maximum number of pods with observations
-	maxReported     = 4096 // maximum number of reported pods
+	maxReported     = 4096 // maximum number of reported pods in the file
 	maxUID          = 128  // maximum length of a UID, in bytes; UIDs of Kubernetes have 36 bytes
 	// maxAppended is the maximum size of the sections after the first section, in bytes. A larger value would make the
 	// file larger, but would hardly make saves cheaper.
@@ -63,8 +62,9 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes the observations that fit into maxPodBytes and into the argument "room", the free memory in bytes.
-// encode returns the lines of the encoded observations and the number of omitted observations.
+// encode encodes each observation that fits: the data of the pod must not exceed maxPodBytes, and must not grow by more
+// than the argument "room", in bytes. encode returns the lines of the encoded observations and the number of omitted
+// observations.
 func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {

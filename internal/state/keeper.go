@@ -17,8 +17,8 @@ import (
 )
 
 // The Keeper saves each change immediately, because the agent is awake then, and a later save would wake the agent
-// again. The limits apply to a node where many pods start at the same time. If the agent is killed, the sources repeat
-// the observations since the last save, although sometimes less precisely.
+// again. The constants savesPerSecond and saveBurst limit the saves while many pods start at the same time. If the
+// agent is killed, the sources repeat the observations since the last save, although sometimes less precisely.
 const (
 	savesPerSecond = 5
 	saveBurst      = 5 // maximum number of saves in quick succession
@@ -98,9 +98,9 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The caller must stop the Keeper first.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. The first save tests the
-// disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric is already
-// registered.
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves these contents immediately. The first
+// save tests the disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric
+// is already registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
@@ -199,7 +199,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // without a reported start-up and a pod object, the next agent cannot use the observation
+			return // the next agent could not use the observation: no pod object, or no reported start-up
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++
@@ -235,8 +235,8 @@ func (k *Keeper) Reported(uid string) {
 	k.note(kindReported, uid)
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// Drop the oldest entry. If the pod reached the node after Scope.Since, the next agent can then report the
-		// start-up again.
+		// Drop the oldest entry. Without this entry, the next agent can report the start-up again if the pod reached
+		// the node after Scope.Since.
 		k.note(kindRemoved, k.reported[0])
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++
@@ -272,7 +272,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil records the time of the latest kubelet Event that the agent reported in PostStartup reports.
+// EventsUntil records the time of the latest post-startup kubelet Event that the agent has reported.
 func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

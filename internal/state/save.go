@@ -128,8 +128,8 @@ func (k *Keeper) reportLost(lost int) {
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods of the given observations. section omits the observations of pods that were reported or removed
-// after the call of encode. If the section records that a pod was reported or removed, a reader assumes that the
-// observations of this pod in the section came after that change.
+// after encode was called. This is necessary because a reader treats the observations in a section as newer than the
+// changes in this section.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,8 +175,8 @@ func (k *Keeper) whole() (lines [][]byte, pods []*inFlight, err error) {
 	return lines, pods, err
 }
 
-// begin returns the lines at the beginning of a section: a header, the changes, the header of the recording, and all
-// silences that explain delays of starting pods. The caller must hold the lock.
+// begin returns the lines at the beginning of a section: a header, the changes, the header of the recording, and the
+// periods in which the runtime did not respond. The caller must hold the lock.
 func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {

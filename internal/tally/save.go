@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp is the maximum age of a missed start-up that an agent reports when it starts. The agent does not report a
-// start-up that ended more than caughtUp before the agent started.
+// caughtUp limits which missed start-ups an agent reports: the agent ignores a missed start-up that ended more than
+// caughtUp before the agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -76,7 +76,7 @@ func (t *Tally) Restore(text []byte) error {
 	defer t.mu.Unlock()
 	began := content.Began.Time
 	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
-		began = caught // start-ups that ended between the save and "caught" are missing
+		began = caught // the sums lack the start-ups that ended between the save and the time "caught"
 	}
 	if began.Before(t.began) {
 		t.began = now.Add(began.Sub(now)) // Add keeps the monotonic reading of now, which beganAt needs
@@ -113,7 +113,7 @@ func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.L
 				zap.Error(err))
 		}
 		if failing = err != nil; failing {
-			t.signal() // the next save is in a minute
+			t.signal() // Run tries again in a minute
 		}
 	}
 	for {

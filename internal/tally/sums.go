@@ -50,8 +50,8 @@ type Sums struct {
 	items      map[key]*api.ReportItem
 	counts     map[api.ReportKind]int // number of items of each kind, without the "other" item
 	bytes      int
-	hour       bool // true if the limits of one hour apply
-	limit      int  // maximum of the field "bytes" after a new entry; used only if the field "hour" is true
+	hour       bool // true if maxWorkloads, maxImages, maxRegistries and the field "limit" apply
+	limit      int  // maximum size of the sums with a new named entry, in bytes
 }
 
 // NewSums returns empty sums. The number of items has no limit.
@@ -141,7 +141,7 @@ func pullsOf(totals api.TotalsRecord) api.PullTotals {
 	return sum
 }
 
-// Merge adds the sums of another Sums.
+// Merge adds all totals and items of the argument "other".
 func (s *Sums) Merge(other *Sums) {
 	record := other.Record()
 	s.addTotals(*record.Totals)
@@ -194,7 +194,7 @@ func (s *Sums) registry(name string) *api.RegistryTotals {
 	return r
 }
 
-// add adds the sums of one item to the item with the same names, or to the "other" item if a limit is reached.
+// add adds the sums of one item to the item with the same key, or to the "other" item if a limit is reached.
 func (s *Sums) add(from api.ReportItem) {
 	k := keyOf(from)
 	item := s.items[k]

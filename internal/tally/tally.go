@@ -115,7 +115,7 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// beganAt returns t.began as a time of the agent's current clock. If the clock was set after this agent started,
+// beganAt converts t.began to the current setting of the agent's clock. If the clock was set after this agent started,
 // now.Sub still returns the true duration since t.began, because both times have a monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
