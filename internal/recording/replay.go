@@ -17,7 +17,7 @@ type replayed struct {
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
 
-// node contains the facts about the node that all its pods share.
+// node contains the facts that all pods of a node share.
 type node struct {
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog

@@ -89,8 +89,8 @@ var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "
 // search. Most texts are image names, and for an image name Text skips most rules. An image name often contains a
 // hyphen, but rarely contains one of keyParts.
 var rules = []struct {
-	hints  []string // in lower case; every matching text contains one of the hints, in any case
-	keyed  bool     // true if every matching text also contains one of keyParts
+	hints  []string // in lower case; the rule changes only texts that contain a hint in upper or lower case
+	keyed  bool     // true if the rule changes only texts that also contain one of keyParts
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},

@@ -23,9 +23,10 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor for two registries that both have, or both lack, a confirmed pull. One registry takes the
-	// other's label only if it has more than takeover times as many pulls as the other. The factor prevents two
-	// registries with similar use from repeatedly taking the label from each other.
+	// takeover limits when a registry takes the label of another registry: the registry needs more than takeover times
+	// as many pulls. The factor applies only if both registries have a confirmed pull, or if both registries lack a
+	// confirmed pull. The factor prevents two registries with similar use from repeatedly taking the label from each
+	// other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. Halving gives recent pulls more weight than
 	// old pulls.

@@ -13,7 +13,7 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // tooMany: how many of the counted pulls can belong to other registries
-	most           int // value of pulls after the latest call of count with full = true; never halved
+	most           int // copy of the field "pulls" from the latest call of count with full = true; never halved
 	own            bool
 	namespace      string // namespace of the pod whose pull got the label; empty for a confirmed registry
 }
@@ -24,8 +24,9 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method "count" counts one pull. If the argument "full" is false, the pull counts only while the registry's count
-// is below the field "most". A limit is necessary because a user can cause any number of failed pulls.
+// The method "count" counts one pull. If the argument "full" is false, the method counts the pull only if the
+// registry's field "pulls" is less than its field "most". A limit is necessary because a user can cause any number of
+// failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -66,8 +67,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label because of a pull in the namespace. If no pull in the namespace gave a
-// registry its label, or if the namespace is unknown, ownOf returns an empty text.
+// ownOf returns the registry that got its label because of a pull in the namespace. If there is no such registry, or if
+// the namespace is unknown, ownOf returns an empty text.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

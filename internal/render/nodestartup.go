@@ -123,8 +123,8 @@ func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page t
 	layout.Write(out, page)
 }
 
-// WaitedForNode returns the section about the time for which a pod waited for its node. Without a sentence, the section
-// is empty.
+// WaitedForNode returns the section about the time for which a pod waited for its node. If the sentence is empty, the
+// section is empty too.
 func WaitedForNode(sentence string, page terminal.Page) string {
 	if sentence == "" {
 		return ""

@@ -47,8 +47,8 @@ func LivePullFromText(pull api.LivePullRecord) string {
 	return LivePullText(pull) + " from " + registry
 }
 
-// ProgressText returns the received bytes and the size of a pull. ProgressText returns an empty text if both
-// numbers are unknown.
+// ProgressText returns the received bytes and the size of a pull. If the size is unknown, ProgressText returns only the
+// received bytes. If the received bytes and the size are unknown, the text is empty.
 func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
@@ -86,8 +86,7 @@ func aboutText(d time.Duration) string {
 	return LengthText(d)
 }
 
-// LengthText formats a duration that is still growing. The format has tenths of seconds below a minute, seconds
-// below an hour, and minutes otherwise.
+// LengthText formats a duration that is still growing. For example, LengthText returns "5.2 s", "2m05s" or "1h02m".
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

@@ -76,8 +76,8 @@ func PhaseText(phase api.PhaseRecord) string {
 }
 
 // SkewText formats the interval that contains the difference between the control plane's clock and the node's clock.
-// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if the clocks do not provably
-// differ.
+// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if nothing proves that the
+// clocks differ.
 func SkewText(skew *api.SkewRecord) string {
 	if skew == nil {
 		return "-"

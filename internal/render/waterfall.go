@@ -129,8 +129,8 @@ func writePhases(
 	layout.Write(out, page)
 }
 
-// maxMerged is the maximum number of merged phases that one row of the table names. A section below the table shows
-// longer lists.
+// maxMerged is the maximum number of merged phases that one row of the table names. Longer lists are in the section
+// CANDIDATES below the table.
 const maxMerged = 3
 
 // phaseNames returns the name of a phase and the phases that can be part of it.
@@ -232,7 +232,8 @@ func AttemptText(container string, attempt int) string {
 // maxShown is the longest duration that texts show. Longer durations come from broken or untrusted servers.
 const maxShown = 100 * 365 * 24 * time.Hour
 
-// SecondsText formats a duration in seconds, to the millisecond. SecondsText returns "-" for an impossible duration.
+// SecondsText formats a duration in seconds, to the millisecond. SecondsText returns "-" if the duration is negative or
+// exceeds maxShown.
 func SecondsText(d time.Duration) string {
 	if d < 0 || d > maxShown {
 		return "-"
@@ -240,7 +241,7 @@ func SecondsText(d time.Duration) string {
 	return fmt.Sprintf("%.3f s", d.Seconds())
 }
 
-// AccuracyText formats an error bound. AccuracyText returns "-" for an impossible error bound.
+// AccuracyText formats an error bound. AccuracyText returns "-" if the error bound is negative or exceeds maxShown.
 func AccuracyText(d time.Duration) string {
 	if text := SecondsText(d); text != "-" {
 		return "±" + text

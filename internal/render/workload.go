@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Workload draws the summary of a workload's start-ups: their number and durations, the mean by cause as one stacked
-// bar, and the differences between groups of start-ups. The caller must clean the argument "name" (terminal.Clean). The
-// summary can come from untrusted records.
+// Workload draws the summary of a workload's start-ups: their number and durations, the mean time of each cause as one
+// stacked bar, and the differences between groups of start-ups. The caller must clean the argument "name"
+// (terminal.Clean). The summary can come from untrusted records.
 func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	var out strings.Builder
 	paragraph := func(style terminal.Style, text string) {
@@ -75,7 +75,7 @@ func notMeasured(c api.WorkloadCounts) string {
 // can distinguish the segments without colors.
 const fills = "█▓▒░▚=/+:xo*#%~^-."
 
-// writeCauses draws the mean by cause: one stacked bar, and a table that explains the bar.
+// writeCauses draws the mean time of each cause: one stacked bar, and a table that explains the bar.
 func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	total := s.Durations.Mean.Duration()
 	axis := axis{total: total, cells: max(page.Columns, minBar)}

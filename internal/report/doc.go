@@ -1,4 +1,4 @@
-// Package report finds the nodes, registries, images and workloads of a fleet that cost the most start-up time. The
+// Package report finds the nodes, registries, images and workloads that cost a fleet the most start-up time. The
 // command "report" adds up the sums of all agents (package tally) and prints the result as text, JSON or HTML.
 //
 // Lost time is the observed time minus the expected time. The expected time is the time that the other nodes,

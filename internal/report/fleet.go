@@ -104,8 +104,8 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	}
 }
 
-// keptAll returns true for sums that begin at the first full hour after the requested time. The report accepts these
-// sums as complete, because an agent whose clock is ahead removes its oldest hour a little too early.
+// keptAll reports whether the sums begin at the first full hour after the requested time. The report treats such sums
+// as complete, because an agent whose clock is ahead removes its oldest hour a little too early.
 func (f *Fleet) keptAll(begin time.Time) bool {
 	return begin.Equal(begin.UTC().Truncate(time.Hour)) && begin.Sub(f.since) < time.Hour
 }

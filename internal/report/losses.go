@@ -22,7 +22,7 @@ type losses struct {
 // loss contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
-	base    float64 // seconds that are not lost; used only for a workload
+	base    float64 // only for a workload: seconds that are not lost; the factor is (base + seconds) / base
 	parts   map[string]float64
 }
 
@@ -62,8 +62,8 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Add at least the expected time of the start-ups without success, because these start-ups can lack
-				// later phases.
+				// Start-ups without success can lack later phases. Therefore, base contains at least the expected time
+				// of these start-ups.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}
@@ -79,10 +79,10 @@ func (f *Fleet) losses() losses {
 }
 
 // expected returns a function that computes, for one cause, the expected seconds of a workload's start-ups on a node.
-// The expected time comes from the successful start-ups of the first group that has at least leastOthers of them. The
-// groups are: other workloads on other nodes, other workloads on all nodes, and all workloads on other nodes. If no
-// group has enough successful start-ups, expected returns nil. The first group excludes both the workload and the node,
-// because a slow workload or node would increase its own expected time.
+// The function tries three groups in this order: other workloads on other nodes, other workloads on all nodes, and all
+// workloads on other nodes. The expected time comes from the first group that has at least leastOthers successful
+// start-ups. If no group has enough successful start-ups, expected returns nil. The first group excludes both the
+// workload and the node, because a slow workload or node would increase its own expected time.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

@@ -13,7 +13,7 @@ import (
 type Measured struct {
 	Since, Until time.Time
 	Hours        int // number of hours between Since and Until
-	RuleHours    int // number of hours between Since and Until with results of the recording rules
+	RuleHours    int // hours between Since and Until for which Prometheus has results of the recording rules
 	// WorkloadHours is the number of hours between Since and Until for which Prometheus has results of the rules about
 	// workloads. If no agent exports metrics about workloads, WorkloadHours is 0.
 	WorkloadHours int
@@ -66,7 +66,7 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	return row
 }
 
-// row converts the sums into a row of the report. The argument "base" is the observed time without the lost time, in
+// row converts the sums into a row of the report. The argument "base" is the observed time minus the lost time, in
 // seconds. If base is zero, the row has no factor.
 func (m *MeasuredRow) row(name string, base float64) Row {
 	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),

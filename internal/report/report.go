@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leastOthers is the minimum number of other start-ups or pulls for a comparison. For the node factor, the
-	// corresponding minimum is leastUnits in package factor.
+	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor uses leastUnits
+	// of package factor instead.
 	leastOthers = 5
 	// leastLost is the minimum lost time of a row. Smaller values are noise.
 	leastLost = 100 * time.Millisecond
@@ -77,8 +77,7 @@ type Part struct {
 // Section contains the rows of one kind, the row with the most lost time first.
 type Section struct {
 	Rows []Row `json:"items"`
-	// More is the number of rows that the section omits. Note explains why the section has no rows, or why some rows
-	// are missing.
+	// More is the number of rows that the section omits. Note explains why the section has no rows or lacks some data.
 	More int    `json:"more,omitempty"`
 	Note string `json:"note,omitempty"`
 }
@@ -86,8 +85,8 @@ type Section struct {
 // Row is one cause, node, registry, image or workload.
 type Row struct {
 	Name string `json:"name"`
-	// Factor is the observed time divided by the expected time. Factor is nil for causes, and if no comparison is
-	// possible.
+	// Factor is the observed time divided by the expected time. Factor is nil for a cause. Factor is also nil if no
+	// comparison is possible.
 	Factor     *float64    `json:"factor,omitempty"`
 	Lost       api.Seconds `json:"lost_seconds"`
 	Seconds    api.Seconds `json:"seconds,omitempty"` // observed time; absent for nodes and registries
@@ -97,8 +96,8 @@ type Row struct {
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
 	// Most names the largest part of the row's lost time. In the row of a node, Most is a kind of work. In the row of a
-	// workload, Most is a cause. In the row of a cause, Most is a workload on one node. In a report from Prometheus,
-	// the row of a cause names only the node.
+	// workload, Most is a cause. In the row of a cause, Most is a workload on one node, or only a node if the report
+	// comes from Prometheus.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

@@ -59,8 +59,8 @@ func registryRow(r factor.Registry) Row {
 	return row
 }
 
-// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is the number of these
-// nodes or registries. The argument "why" explains why one of them has no factor.
+// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is the number of nodes
+// or registries without a factor. The argument "why" explains why one node or registry has no factor.
 func withUnknown(s Section, unknown int, why, one, many string) Section {
 	switch {
 	case unknown == 0:

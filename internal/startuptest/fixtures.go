@@ -189,8 +189,8 @@ func StillPulling() timeline.Timeline {
 	}
 }
 
-// Killed returns ColdStart with a termination an hour later. The kubelet killed the pod's container 30 s after the
-// deletion request.
+// Killed returns ColdStart with a termination that was requested 61 minutes after the pod's creation. The kubelet
+// killed the pod's container 30 s after the deletion request.
 func Killed() timeline.Timeline {
 	t := ColdStart()
 	from := After(time.Hour + time.Minute)
@@ -211,7 +211,8 @@ func Killed() timeline.Timeline {
 	return t
 }
 
-// Predictable returns ColdStart with enough evidence to predict the duration of the start-up without the pull.
+// Predictable returns ColdStart with more evidence: enough to predict how long the start-up would take without the
+// pull.
 func Predictable(name string) timeline.Timeline {
 	t := ColdStart()
 	t.Name, t.UID = name, name

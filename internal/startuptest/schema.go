@@ -21,8 +21,7 @@ func TimelineSchema(t testing.TB) Schema {
 	return ReadSchema(t, timelineSchema, "")
 }
 
-// TerminationSchema returns the schema of records of terminations. The schema of terminations is a part of the file
-// timelineSchema.
+// TerminationSchema returns the schema of records of terminations. The file timelineSchema contains this schema.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()
 	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")
@@ -45,8 +44,8 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// ReadSchema returns the schema in a file, or a part of it, such as "#/$defs/termination_line". The path is
-// relative to the repository's root.
+// ReadSchema returns the schema in a file, or only one part of the schema, for example "#/$defs/termination_line". The
+// path is relative to the repository's root.
 func ReadSchema(t testing.TB, path, part string) Schema {
 	t.Helper()
 	path = filepath.Join(root(t), path)
