@@ -183,8 +183,8 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts a scenario's changes to the API server, containerd, the kubelet and the agent. Restore also stops the
-// processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed, the next Up
-// reverts the scenario's changes.
+// processes that the scenario started. Without changes, Restore does nothing. If a scenario was killed, the next call
+// of the method Up reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))

@@ -21,8 +21,8 @@ var attacks = map[string]string{
 		s.src = 'data:text/javascript,window.attacked=1'; document.body.append(s);`,
 }
 
-// Attack tries to run code that the page's Content-Security-Policy forbids. Attack returns an error for the first code
-// that the browser does not block. The error messages of the browser prove that the browser checked the policy.
+// Attack tries to run code that the page's Content-Security-Policy forbids. If the browser does not block the code,
+// Attack returns an error. The error messages of the browser prove that the browser checked the policy.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Scenarios take the true timestamps of a pull from its requests.
+// Access is one request that the registry served. Scenarios read the true times of a pull from the pull's requests.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`

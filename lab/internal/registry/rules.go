@@ -34,8 +34,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// The method "replace" activates a new list of rules. If any rule is invalid, the active rules do not change. If a rule
-// was already active, the method does not reset the number of requests to which the rule was applied.
+// The method "replace" activates a new list of rules. If any rule is invalid, the active rules do not change. A rule
+// that was already active keeps its count of the requests to which it was applied.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {

@@ -1,5 +1,6 @@
-// Package runc is a program that containerd runs instead of runc on a node whose cgroup v2 lacks the controllers for
-// memory and CPU. Without these controllers, runc cannot create a container that has limits.
+// Package runc implements the program runc-without-limits. containerd runs this program instead of runc on a node whose
+// cgroup v2 lacks the controllers for memory and CPU. Without these controllers, runc cannot create a container that
+// has limits.
 package runc
 
 import (
