@@ -9,9 +9,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant "exact" is the largest accepted difference between the truth and the agent's duration of a phase on the
-// node's clock. The lab reads the truth from logs. The logs show the start of a phase some milliseconds late, and its
-// end some milliseconds early. The duration from the logs can therefore also be wrong by up to the value of "exact".
+// For phases whose times come from the node's clock, the constant "exact" is the largest accepted difference between
+// the true duration and the agent's value. The lab reads the truth from logs. The logs show the start of a phase some
+// milliseconds late, and its end some milliseconds early. The duration from the logs can therefore also be wrong by up
+// to the value of "exact".
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the
@@ -62,7 +63,7 @@ type reading struct {
 	begunEarlier          time.Duration // maximum time from the phase's start to the phase's first log line
 	begunLater            time.Duration // maximum time from the true start to the start according to the runtime
 	endedLater            time.Duration // maximum time from the phase's last log line to the phase's end
-	waited                time.Duration // time that tasks waited for a CPU or the disk, near the phase's start and end
+	waited                time.Duration // how long tasks waited for a CPU or the disk near the phase's start and end
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
@@ -130,8 +131,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the values of the phase "then": its duration to r.measured, and its error bound to r.stated. The error
-// bound of the two phases together is at most the sum of the two error bounds.
+// readThen adds the values of the phase "then": its duration to r.measured, and its error bound to r.stated. The sum
+// of the two error bounds is a valid error bound for the total duration of the two phases.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {

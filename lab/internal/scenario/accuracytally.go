@@ -15,7 +15,7 @@ type tally struct {
 	readings []reading
 	discards bool         // true if containerd discards layers; the agent can then merge pulling and unpacking
 	waits    waitSamplers // if waits is empty, every phase must be as accurate as on an idle machine
-	stamps   int          // number of compared milestones and spans on the control plane's clock
+	stamps   int          // number of compared values from the control plane's clock: milestones and spans
 	refuted  []string     // one text for each value that is missing or contradicts the truth
 	problems []string
 
@@ -23,9 +23,9 @@ type tally struct {
 	widestSpan      time.Duration // largest error bound that the agent states for a span
 }
 
-// The control plane truncates its timestamps to seconds. Therefore, the interval of a milestone must not be longer than
-// one second, and the error bound of a duration between two milestones must not exceed two seconds. If the agent
-// reports a clock skew, both limits are larger by this skew.
+// The control plane truncates its timestamps to seconds. Therefore, the agent's earliest and latest possible times of a
+// milestone must be at most one second apart, and the error bound of a duration between two milestones must be at most
+// two seconds. If the agent reports a clock skew, both limits are larger by this skew.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -114,17 +114,17 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
-// The true interval begins with a cause of the milestone, for example the start of an API call. It ends with a
-// consequence of the milestone, for example the end of this call. The true interval is usually some milliseconds long.
-// If the agent's interval does not overlap the true interval, the agent is wrong. If the two intervals overlap, the
-// agent is wrong by at most some milliseconds.
+// The lab cannot measure the exact time of a milestone. The true interval therefore starts with a cause of the
+// milestone, for example the start of an API call, and ends with a consequence, for example the end of this call. If
+// the agent's interval does not overlap the true interval, the agent is wrong. If the agent's interval overlaps the
+// true interval, the agent is wrong by at most the length of the true interval, usually some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method "limits" returns the shortest and the longest possible duration of the span. At least one duration between
-// these limits must lie within the error bound of the agent's value.
+// The method "limits" returns the shortest and the longest possible duration of the span. The agent's duration must
+// lie between these limits, or outside these limits by at most the agent's error bound.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -159,7 +159,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads the duration and the error bound of the merged phase that contains the span's phase.
+// readMerged reads the duration and the error bound of the group phase that lists the span's phase as a candidate.
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)

@@ -15,7 +15,7 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of blocks for each kind of image: already on the node, or cold
+	ownBlocks      = 4   // number of measured blocks for present images, and also for cold images
 	ownPresentPods = 30  // number of pods in a block if the node already has their images
 	ownColdPods    = 10  // number of pods in a block if the node must pull their images
 	fullNode       = 110 // the kubelet's default maximum number of pods
@@ -74,8 +74,8 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
 }
 
-// ownUsage is the usage of the extra agent, of a bare client-go reflector (the floor), and of a reflector that also
-// queries the runtime (the runtime floor).
+// ownUsage contains the usage of three programs: the extra agent, a bare client-go reflector (the floor), and a
+// reflector that also queries the runtime (the runtime floor).
 type ownUsage struct{ agent, floor, runtimeFloor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {

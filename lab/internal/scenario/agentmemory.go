@@ -24,7 +24,7 @@ const (
 	pagesOnly     = "KUBE_FEATURE_WatchListClient=false"
 )
 
-// agentMemory measures the memory of an agent that starts on a node with 500 pods. One agent gets the pods as a
+// agentMemory measures the memory of two agents that start on a node with 500 pods. One agent gets the pods as a
 // streaming list. The other agent gets the pods in pages, as every agent does if the API server does not support
 // streaming lists. The node is not real: it consists only of Kubernetes objects and a synthetic runtime.
 func agentMemory(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {

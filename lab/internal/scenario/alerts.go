@@ -30,11 +30,12 @@ const (
 	alertInterval = time.Second
 	alertPatience = 10 * time.Second // pending time of an alert with "for: 5m" if the factor is timesFaster
 	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow, which fires only if a
-	// node is slow in three quarters of the past hour. With timesFastest, one hour becomes one minute.
+	// node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour becomes
+	// one minute.
 	timesFastest = 60
 )
 
-// otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches otherNode.
+// otherNode is a synthetic node without a fault. The extra agent, which watches otherNode, is a real agent.
 const otherNode = "node-2"
 
 // The function "healthy" returns the durations of the start-up steps on a node without faults. The durations are
@@ -177,7 +178,7 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 // startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the pods of the real
 // node. Each pod has an image that its node must pull. On the real node, the images come alternately from the slow
 // registry and from the lab's registry. On the other node, all images come from the lab's registry. The slow registry
-// is a second name of the lab's registry.
+// is the lab's registry under a second name.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
 	const layerSize = 2 << 20
 	images := make([]string, a.pods)

@@ -80,8 +80,8 @@ func aloneRows(long func() time.Duration) []examRow {
 	}
 }
 
-// kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. Then kubeletAmidConfig
-// creates the Secret.
+// kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. While the kubelet is
+// stopped, kubeletAmidConfig creates the Secret.
 func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
 	spec := onePod(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}

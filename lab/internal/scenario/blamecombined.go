@@ -212,7 +212,7 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 	var rows []examRow
 	for i := range count {
 		picked := random.Perm(len(all))[:2+random.IntN(2)]
-		// An image can have only one fault.
+		// The faults slow-pull and failed-pull both replace the container's image, so a row can have only one of them.
 		if slices.ContainsFunc(picked, func(p int) bool { return all[p].name == "slow-pull" }) {
 			picked = slices.DeleteFunc(picked, func(p int) bool { return all[p].name == "failed-pull" })
 		}

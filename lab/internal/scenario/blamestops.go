@@ -71,10 +71,10 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 }
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
-// image, the second pod's sandbox is starting, and the third pod's init container is running. The stop usually lasts
-// longer than the rest of each step would take without the stop.
+// image, the second pod's sandbox is starting, and the third pod's init container is running. The stop is usually
+// longer than the remaining time of each step.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // minimum duration of each interrupted step, without the stop
+	const within = 3 * time.Second // without the stop, each interrupted step takes at least this time
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })

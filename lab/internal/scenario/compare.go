@@ -239,7 +239,7 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 	}
 }
 
-// judgeMemory requires, with 95 % confidence, that the new program's memory exceeds the old program's memory by at most
+// judgeMemory requires a proof, with 95 % confidence, that the additional memory of the new program is at most
 // moreMemory. An inconclusive measurement is also a problem.
 func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 	v.Compared++

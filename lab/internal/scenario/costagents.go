@@ -19,7 +19,7 @@ type agentsUsage struct {
 	requests  float64       // number of requests to the API server
 	podBytes  float64       // number of bytes that pod watches received
 	bareWatch float64       // number of bytes that the bare watch received
-	floor     time.Duration // CPU time of a program that only follows the pods
+	floor     time.Duration // CPU time of a bare client-go reflector
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
@@ -73,8 +73,9 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 	return all, nil
 }
 
-// judgeAgents checks the agents' requests and watches while pods started on the agents' node. The parameter "events" is
-// the number of Events about these pods, except the Events Created and Started.
+// judgeAgents checks the requests that the agents sent, and the watches that the agents opened, while pods started on
+// the agents' node. The parameter "events" is the number of Events about these pods, except the Events Created and
+// Started.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
