@@ -100,8 +100,8 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
-	// watch open for some seconds. The measurement of the next block must not include the cost of the deletion or of
-	// the open watch.
+	// watch open for some seconds. The pause keeps the cost of the deletion and of the Event watch out of the
+	// measurement of the next block.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err

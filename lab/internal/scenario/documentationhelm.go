@@ -34,10 +34,9 @@ type helmReleases struct {
 	file  string                    // the document that contains the latest command
 }
 
-// The method "apply" returns the values that a release has after a call of helm. Each document continues from the first
-// documented installation, and not from the previous document. At the start of each document, only the release of this
-// installation exists. Within a document, the method follows Helm's rules. If an upgrade drops values of the release,
-// the method returns an error.
+// The method "apply" returns the values that a release has after a call of helm. At the start of each document, only
+// the release of the first documented installation exists, with its original values. Within a document, the method
+// follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}

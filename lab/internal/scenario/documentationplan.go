@@ -109,8 +109,9 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces the placeholders in a command, and the example cluster's object names, with names in the
-// lab. If a placeholder has no name in the lab, replacePlaceholders also returns this placeholder.
+// replacePlaceholders replaces two kinds of words in a command with names in the lab: placeholders, and names of
+// objects in the example cluster. If placeholders have no name in the lab, the result "unknown" is the first of these
+// placeholders.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)

@@ -69,8 +69,8 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, agentCount does not count the pod watch of StartFloor's program. The measured cost of the agents then
-// includes the cost of this watch.
+// cold images, agentCount does not count the pod watch of StartFloor's program, although the measured cost includes the
+// cost of this watch.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
@@ -140,7 +140,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			return failed
 		}
 		defer func() { err = errors.Join(err, leave()) }()
-		// the kubelet of a real node opens such a watch
+		// this watch replaces the pod watch of a real node's kubelet
 		if err := followNode(living, alive, b, node, io.Discard); err != nil {
 			return err
 		}

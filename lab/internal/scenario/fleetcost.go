@@ -288,8 +288,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// The method "received" returns two numbers of bytes. The first number is the bytes that the pod watches of all real
-// agents received. The second number is the bytes that the bare watches of the nodes with pods received.
+// The method "received" returns how many bytes the pod watches of all real agents received, and how many bytes the bare
+// watches of the nodes with pods received.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil
@@ -311,7 +311,7 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 	return agents, watches, nil
 }
 
-// judgeBytes requires that a real agent and a bare watch receive the same number of bytes for a start.
+// judgeBytes requires that a real agent and a bare watch receive almost the same number of bytes for a start.
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
 	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++

@@ -24,9 +24,10 @@ type startUp struct {
 }
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
-// compared blocks, the agent has the same flags. Outcome, pulls and long phases must be the same in all blocks. In
-// addition to the result of differenceInTruth, the duration of a phase is allowed to change by the sum of three values:
-// the largest difference between the two blocks without the attack, the agent's error bounds, and loadLimit.
+// compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
+// counterparts. Each phase that is long in both counterparts must last about as long during the attack. The result of
+// differenceInTruth is an allowed difference. Any further difference must not exceed the sum of three values: the
+// largest difference between the two blocks without the attack, the agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this

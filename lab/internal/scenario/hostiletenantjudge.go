@@ -90,9 +90,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 }
 
 // judgeMetrics checks how much the pull metrics grew during the block. The total pull time, unpack time and busy time
-// must each grow by at most the duration of the block. The total queue time must grow by at most this duration
-// multiplied by the number of honest pods. The metrics must count the real pulls under their registry, and must not
-// contain a name that the tenant invented. The reported clock skew must be correct.
+// must each grow by at most the duration of the block. The total queue time must grow by at most the duration of the
+// block multiplied by the number of honest pods. The metrics must count the real pulls under their registry, and must
+// not contain a name that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -135,9 +135,9 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	}
 }
 
-// judgeClock requires that zero lies between the agent's two bounds for the clock skew, because the node and the
-// control plane use the same clock. During the attack, the difference between the two bounds must grow by at most one
-// second.
+// judgeClock requires that the agent's interval for the clock skew contains zero, because the node and the control
+// plane use the same clock. During the attack, the agent's interval for the clock skew must not become more than one
+// second longer.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -185,7 +185,7 @@ func (r *tenantRun) noteCounts(block honestBlock) {
 	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
 }
 
-// samplesOf returns the values in a metrics text. The keys are the names with their labels.
+// samplesOf returns the values in a metrics text. Each key is a metric's name with its labels.
 func samplesOf(text string) map[string]float64 {
 	all := make(map[string]float64)
 	for line := range strings.Lines(text) {
@@ -220,7 +220,7 @@ func (r *tenantRun) judgeInventions(block honestBlock) {
 }
 
 // judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. All other
-// data about the tenant's own pods are allowed to be wrong.
+// data about the tenant's own pods may be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // how long the agent stays down after the signal.
 type kill struct{ after, down time.Duration }
 
-// killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
-// interrupt its start. After some kills, the agent stays down so long that the agent misses events.
+// killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some kills
+// interrupt the start of the agent. After some kills, the agent stays down so long that the agent misses events.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)

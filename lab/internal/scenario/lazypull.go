@@ -31,8 +31,8 @@ type lazyCase struct {
 	mounted  bool // true if the image has a layer that the snapshotter mounts
 	ordinary int  // size in bytes of the layer that the runtime downloads itself; 0 if there is no such layer
 	// below is true if the ordinary layer is below the mounted layer. When the runtime reaches an ordinary layer, it
-	// starts to download this layer and all layers above it. The runtime asks the snapshotter about the layers above
-	// only later.
+	// starts to download this layer and all layers above it. The runtime asks the snapshotter about a layer above the
+	// ordinary layer only after the download of that layer has started.
 	below    bool
 	attempt  bench.Attempt
 	timeline agent.Timeline
@@ -41,9 +41,9 @@ type lazyCase struct {
 }
 
 // The scenario "lazy-pull" pulls four images on a node with the snapshotter stargz: one with a large layer that the
-// snapshotter mounts, one without such a layer, and two with layers of both kinds. A pull of a mounted layer is short,
-// and almost nothing of the layer arrives during the pull. Therefore, the agent must not compare the size of the layer
-// with the duration of the pull, and must not report that the runtime was unpacking.
+// snapshotter mounts, one without such a layer, and two with layers of both kinds. The pull of a mounted layer is
+// short, because almost all content of the layer arrives after the pull. Therefore, the agent must not compare the size
+// of the layer with the duration of the pull, and must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +

@@ -16,8 +16,8 @@ import (
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// firstTry is the longest time until the first attempt has failed and its sandbox is removed. An agent cannot
-		// separate the time of the first attempt from the phase "volumes".
+		// firstTry is the longest duration of the first attempt, including the removal of its failed sandbox. An agent
+		// cannot separate the first attempt from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

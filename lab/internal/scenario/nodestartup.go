@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. The agent knows from
-	// the DaemonSet's name that the network plugin needs the DaemonSet's pod.
+	// startUpTaint is Cilium's start-up taint. The scenario's DaemonSet has Cilium's usual name. From the DaemonSet's
+	// name, the agent knows that the DaemonSet belongs to the network plugin.
 	startUpTaint   = "node.cilium.io/agent-not-ready"
 	startUpNetwork = "cilium"
 	startUpPod     = "web"

@@ -20,8 +20,8 @@ import (
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. Even
-		// with ten sandboxes, the last sandboxes are sometimes too late.
+		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. If two
+		// CPUs start ten sandboxes at the same time, the last sandboxes sometimes take longer than sandboxPatience.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -91,7 +91,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// allRun requires that every started pod still runs, so the node is full.
+// allRun requires that all started pods are running at the same time.
 func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	running, err := runningPods(ctx, b)
 	if err != nil {

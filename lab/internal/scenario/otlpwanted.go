@@ -151,8 +151,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval that contains the earlier of two instants. The intervals "a" and "b" each contain
-// one of these instants. If the argument "two" is false, "a" is not set, and earlierStretch returns "b".
+// earlierStretch returns the interval that contains the earlier of two instants. The interval "a" contains one instant,
+// and the interval "b" contains the other. If the argument "two" is false, earlierStretch ignores "a" and returns "b".
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -166,8 +166,8 @@ func earlierStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// laterStretch returns the interval that contains the later of two instants. The intervals "a" and "b" each contain one
-// of these instants. If the argument "two" is false, "a" is not set, and laterStretch returns "b".
+// laterStretch returns the interval that contains the later of two instants. The interval "a" contains one instant, and
+// the interval "b" contains the other. If the argument "two" is false, laterStretch ignores "a" and returns "b".
 func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b

@@ -52,7 +52,7 @@ type pageRun struct {
 	tab     *browser.Tab // page that was opened before the first pod was created; never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
-	helped  string       // a pod for which the page lists changes that would help; empty if there is no such pod
+	helped  string       // a pod for which the page lists changes that would shorten the start-up; empty if none
 
 	comparison string // address of the comparison of the Deployment's pods
 }
@@ -144,8 +144,8 @@ func (p *pageRun) judgeStarting(context.Context) error {
 	return errors.Join(p.picture("pulling"), p.judgeDownloads(), p.follow("#/?q="+p.bench.Namespace))
 }
 
-// judgeReady requires that the row of each pod, except the stuck pod, changes to ready and leaves the list of starting
-// pods.
+// judgeReady requires that the row of each pod, except the stuck pod, changes to ready. Then the page must list the
+// stuck pod first, and the ready pods after it.
 func (p *pageRun) judgeReady(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {

@@ -41,7 +41,7 @@ type workloadResponse struct {
 }
 
 // judgeWorkload rolls out a second revision of the Deployment, and compares the view of the workload with the API. Then
-// judgeWorkload exchanges the two revisions, and compares the view with the API again.
+// judgeWorkload swaps the two revisions of the comparison, and compares the view with the API again.
 func (p *pageRun) judgeWorkload(ctx context.Context) error {
 	path := "/apis/apps/v1/namespaces/" + p.bench.Namespace + "/deployments/shop"
 	labels := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": "again"}}}
@@ -126,7 +126,7 @@ func (w shownWorkload) equal(got page.Workload) bool {
 		slices.Equal(got.Differences, w.Differences) && slices.Equal(got.Revisions, w.Revisions)
 }
 
-// shownShare matches the beginning of the text about a download.
+// shownShare matches the percentage at the beginning of the text about a download.
 var shownShare = regexp.MustCompile(`^(?:<1|(\d+)) % ?`)
 
 // judgeDownloads compares the downloads in the view of pulls with the API, while the Deployment's pods pull their

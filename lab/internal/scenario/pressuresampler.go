@@ -87,8 +87,8 @@ func (w *pressureSampler) nearest(at time.Time) (best int) {
 	return best
 }
 
-// waitedBetween returns how long tasks waited in an interval. It measures from the last sample before the interval to
-// the first sample after the interval.
+// waitedBetween returns how long tasks waited from the last sample before an interval until the first sample after the
+// interval.
 func (w *pressureSampler) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,8 +130,8 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// A comparison accepts a larger difference if tasks waited near the start or the end of a phase. The accepted
-// difference grows by at most longestWait, even on a continuously busy machine.
+// A comparison accepts a larger difference if tasks waited near the start or the end of a phase. longestWait is the
+// largest increase of the accepted difference, because tasks can wait continuously on a busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the start and near the end of an interval. The result is at most

@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the maximum total duration of the stages before the stage in which an attempt times out. The
-	// timeout also covers these earlier stages, so the last stage can be shorter than the timeout.
+	// The timeout covers all stages of an attempt. probeConnect is the longest total duration of the stages before the
+	// stage that times out, so this stage lasts at least probeTimeout-probeConnect.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
