@@ -48,10 +48,10 @@ type honestBlock struct {
 
 // hostileTenant starts the same honest pods without an attack and during an attack. The attacker is a tenant with the
 // built-in role "edit" in its own namespace. The tenant sends the API server malicious requests that the role "edit"
-// allows. The scenario tests the agent with its default configuration, and then with --events=cluster. Independent logs
-// show the true causes of each honest pod. The scenario also compares each pod with its counterparts in the blocks
-// without the attack. A Prometheus with an accelerated copy of the real rules must raise the same alerts with and
-// without the attack.
+// allows. The scenario tests the agent with its default configuration, and then with --events=cluster. For each honest
+// pod, independent logs show the true causes of its start-up time. The scenario also compares each pod with its
+// counterparts in the blocks without the attack. A Prometheus with an accelerated copy of the real rules must raise the
+// same alerts with and without the attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {

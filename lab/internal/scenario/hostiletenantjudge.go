@@ -25,7 +25,7 @@ const (
 	scrapeEvery  = 8 // number of memory samples from one scrape to the next
 	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. The scenario
 	// compares a phase only if the phase takes at least comparedFrom in each counterpart of the pod. Shorter durations
-	// depend on the load of the machine.
+	// depend mainly on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
 	// requests cause real load. The comparison with the independent logs does not use loadLimit.

@@ -122,7 +122,7 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// If the objects existed, a missing field in a manifest would not be visible.
+	// If the objects existed, the dry run would not detect a missing field in a manifest.
 	if err := b.Node.UninstallAgent(ctx); err != nil {
 		return err
 	}

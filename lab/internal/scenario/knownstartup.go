@@ -198,7 +198,7 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 
 // runningAt returns the time when a container started to run. The runtime reports the start after the runtime has
 // written the container's state to disk. The process logs its start after the kernel has loaded the program from disk.
-// On a busy machine, both reports can be late, but neither report can be early.
+// On a busy machine, the runtime's report and the process's log line can both be late, but neither can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -209,8 +209,8 @@ func (a accounts) runningAt(container string) time.Time {
 
 // controlPlane returns the milestones with the API server's timestamps. The creation happens between the scenario's
 // request and the response. Each later milestone happens after the step that causes it, and before the first report
-// about it. The report is the scheduler's Event for the milestone "scheduled", and a pod status in the scenario's watch
-// for the other milestones.
+// about the milestone. The scheduler's Event reports the milestone "scheduled", and a pod status in the scenario's
+// watch reports each of the other milestones.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -170,8 +170,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if pull.Lazy != c.mounted {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
-	// The verdict names only the longest phases. The phase in which content arrives while the container runs is long
-	// enough for the verdict, because this phase lasts at least a second.
+	// The verdict names only the longest phases. If content arrives while the container runs, the phase of this arrival
+	// lasts at least a second, so the verdict names this phase.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+
