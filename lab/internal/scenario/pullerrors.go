@@ -104,7 +104,7 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 
 // slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
 // this time is as short as usual. Before the response, the runtime stores more records of the image, and a slow disk
-// can delay these records. The agent sees only the first record and the step after the pull.
+// can delay these records. The agent sees only the runtime's first record of the image, and the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -122,8 +122,8 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff is a divisor: an agent without Events must report at least the true total of the waits between attempts,
-// divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for
+// leastBackoff is the largest accepted ratio of the true total of the waits between attempts to the total that an agent
+// without Events reports. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for
 // the duration of its back-off.
 const leastBackoff = 2
 
@@ -133,7 +133,7 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
 		// the requests. An agent without Events knows only that each wait contains the kubelet's back-off (see
-		// leastBackoff). The agent cannot exclude that the rest of a wait is part of a pull.
+		// leastBackoff). The part of a wait that exceeds the back-off could also belong to a pull.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -171,8 +171,8 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 // the evidence is not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not
 // exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. In the lab, the duration
-// of a pull never includes a credential plugin, so this larger error bound does not raise the limit.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. But a larger error bound
+// for this reason does not raise the limit, because no pull's duration in the lab includes a credential plugin.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact

@@ -19,10 +19,10 @@ type unseenPull struct {
 }
 
 // seenByRegistry decides which log contains the true duration of a pull. If the duration in containerd's log exceeds
-// the duration in the registry's log by at most seenByRegistry, the registry's log is the truth. If containerd's
-// duration exceeds the registry's duration by more, containerd's log is the truth, because only this log includes the
-// resolution of the name and the unpacking. An agent that agrees with containerd's log always passes, because
-// seenByRegistry is only half of the largest accepted difference.
+// the duration in the registry's log by at most seenByRegistry, the registry's log is the truth. If the duration in
+// containerd's log exceeds the duration in the registry's log by more than seenByRegistry, containerd's log is the
+// truth, because only this log includes the resolution of the name and the unpacking. An agent that agrees with
+// containerd's log always passes, because seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -198,7 +198,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
 	// or if the machine is busy, the runtime needs more time to verify and store the content. If the runtime has not
-	// kept the content, the logs do not show how long this took, and the scenario assumes 5 ms for each layer.
+	// kept the content, the logs do not show when the content was stored, and the scenario assumes that each layer took
+	// 5 ms.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
@@ -240,9 +241,9 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
-// judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
-// response, only the sent part counts. If containerd does not keep the layers, an agent is allowed to omit the bytes,
-// but must not report only some of the bytes.
+// judgeBytes requires that the agent does not count more bytes than the registry sent, and that an agent with all
+// sources counts all layers. If a fault interrupted a response, only the sent part counts. If containerd does not keep
+// the layers, an agent is allowed to omit the bytes, but must not report only some of the bytes.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
 	kept := j.stack.Containerd.KeepsLayers()

@@ -25,8 +25,8 @@ type realPull struct {
 type liveResponse struct {
 	asked bench.Span
 	items []agent.Live
-	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the time at
-	// which the agent returned these timelines.
+	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the start and
+	// the end of the request to the agent for the timelines in "starting".
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -85,7 +85,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// The method "stop" ends the queries. The caller must call the method exactly once.
+// The method "stop" ends the queries. The caller must call "stop" exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull

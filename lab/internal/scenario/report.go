@@ -18,9 +18,9 @@ import (
 )
 
 // The workloads of the scenario "report", and their true faults. Most images come from the lab's registry at nearRate.
-// The workloads "far-0", "far-1" and so on use a second name of this registry. The registry serves the images of these
-// workloads at farRate. The image of the workload "large" is larger than the other images. The ConfigMap of the
-// workload "broken" is created late. The workload "plain" has no fault.
+// The workloads "far-0", "far-1" and so on use a second name of the lab's registry, and the registry serves their
+// images at farRate. The image of the workload "large" is larger than the other images. The ConfigMap of the workload
+// "broken" is created late. The workload "plain" has no fault.
 const (
 	reportNear, reportFar, reportPlain = 6, 4, 6
 
@@ -35,7 +35,7 @@ const (
 	configRetry = 75 * time.Second
 )
 
-// reportTolerance is the largest accepted relative difference between a factor and the truth.
+// reportTolerance is the largest accepted relative difference between a reported factor and the true factor.
 const reportTolerance = 0.25
 
 // fleetReport is the part of the JSON of "report" that the scenario checks.
@@ -79,7 +79,8 @@ func (s reportSection) row(name string) (reportRow, bool) {
 // The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
 // "report" must name each of the three faults, and must report the true times of the pulls and the true factors. Then a
 // slow node and an agent that does not respond join the fleet. With --prometheus, the command must report the same
-// results for both nodes. After a restart of the agent, the command must report the same results as before the restart.
+// results about both nodes as without --prometheus. After a restart of the agent, the command must report the same
+// results as before the restart.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	flags, err := reportFlags(ctx, b)
 	if err != nil {
@@ -139,8 +140,8 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
-// the dashboard needs the metrics of the node's start-up. The agent takes the time of this call as the machine's boot
-// time, so the first pod of the scenario ends the node's start-up.
+// the dashboard needs the metrics of the node's start-up. The flags make the agent use the current time as the
+// machine's boot time, so the node's start-up ends with the first pod of the scenario.
 func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})

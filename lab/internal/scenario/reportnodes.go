@@ -57,7 +57,7 @@ type slowNodeRun struct {
 	metrics  reportMetrics
 }
 
-// judgeSlowNode starts pods on a node with a slow network, and then requests the report of three agents. The agent of
+// judgeSlowNode starts pods on a node with a slow network, and then requests a report from three agents. The agent of
 // the third node does not respond. Then judgeSlowNode requests the report from Prometheus.
 func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, run slowNodeRun) (err error) {
 	slow, err := startSlow(ctx, b, run.runtime, run.arrivals)

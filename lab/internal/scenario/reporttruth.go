@@ -140,7 +140,8 @@ func (t reportTruth) imageFactor(workload string) float64 {
 
 // startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
 // docs/report.md. For each cause, the expected time is the mean time of the other start-ups, or the workload's own time
-// if this is shorter. The argument "slow" contains start-ups on the slow node, which also count as other start-ups.
+// if this is shorter. The other start-ups are the start-ups of all other workloads, plus the slow node's start-ups (the
+// argument "slow").
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {

@@ -85,8 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns plans for pods of five kinds: every fifth pod is of the same kind. Each pod has phases of known
-// durations.
+// restartPlans returns plans that cycle through five kinds of pods. Each pod has phases of known durations.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second
@@ -114,9 +113,9 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes each pod several seconds after its first report, because the probes of many pods would keep
-// the machine busy. An agent that starts before the deletion also finds the pod, so the scenario can detect a repeated
-// report. Pods that complete are not deleted. dismissReported runs until ctx ends.
+// dismissReported deletes each pod several seconds after the first report about the pod, because the probes of many
+// running pods would keep the machine busy. An agent that starts before the deletion also finds the pod, so the
+// scenario can detect a repeated report. Pods that complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)

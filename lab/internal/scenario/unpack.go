@@ -29,8 +29,7 @@ const (
 // The scenario "unpack" pulls three images. The download of the first image is slow, and the unpacking of the second
 // image is slow. For the third image, the runtime unpacks the first layer during the download of the second layer. The
 // registry's log shows when the registry sent the last byte, and containerd's log shows when the image was complete.
-// The registry is the cause of the time before the last byte, and the disk is the cause of the time after the last
-// byte.
+// The time before the last byte depends on the registry, and the time after the last byte depends on the disk.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {

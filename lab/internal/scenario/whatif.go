@@ -36,7 +36,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // to start c.together pairs takes as long as to start one
+		pairs := make([]whatIfPair, max(count, c.together)) // c.together pairs take as long as one pair
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -109,7 +109,8 @@ func (r whatIfRun) all(ctx context.Context, pairs []whatIfPair) error {
 	return errors.Join(err, r.b.Node.PullSerially(ctx))
 }
 
-// The method "each" calls a function for each pair. The case limits the number of calls that run at the same time.
+// The method "each" calls a function for each pair. The case's field "together" limits how many calls run at the same
+// time.
 func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error) error {
 	together, ctx := errgroup.WithContext(ctx)
 	together.SetLimit(max(r.c.together, 1))
@@ -263,17 +264,16 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad returns the corrected duration of the start-up after the change: the unaffected steps count with the
-// time that they took before the change. A prediction assumes that the unaffected steps take the same time before and
-// after the change, but on a busy machine, these times can differ greatly.
+// underSameLoad returns the duration that the start-up after the change would have had if the unaffected steps had
+// taken the same time as before the change. A prediction assumes that the unaffected steps take the same time before
+// and after the change, but on a busy machine, these times can differ greatly.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}
 }
 
-// gain returns the interval that contains the time that the change saved. Without any change, a second start-up can
-// take up to 10 % more or less time. The predicted gain does not allow for this random difference,
-// so the measured interval is wider by this difference.
+// gain returns the interval that contains the time that the change saved. The interval also allows for chance: even
+// without a change, a second start-up can take up to 10 % more or less time than the first start-up.
 func (p whatIfPair) gain() (least, most time.Duration) {
 	return p.before.low - p.after.high*10/9, p.before.high - p.after.low*10/11
 }

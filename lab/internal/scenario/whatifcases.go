@@ -86,7 +86,7 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 }
 
 // withProbe returns a pod whose readiness probe cannot succeed in the first 2 to 11 seconds of the container, depending
-// on i. Each attempt of the probe blocks for up to one second, so an attempt that starts in the last of these seconds
+// on i. Each attempt of the probe can wait for up to one second, so an attempt that starts up to one second too early
 // also succeeds.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)

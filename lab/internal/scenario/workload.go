@@ -13,9 +13,9 @@ import (
 )
 
 // The scenario "workload" starts pods of one Deployment. Five pods pull an image, which takes four seconds each time.
-// Six pods find the image on the node. One more pod is still pulling when the command "explain" runs. This command must
-// report the correct counts of start-ups, the true durations and the true means by cause. "explain" must also report
-// that the pull causes the difference between the start-ups.
+// Six pods find the image on the node. One more pod is still pulling when the command "explain" runs. The command
+// "explain" must report the correct counts of start-ups, the true durations and the true means by cause. "explain" must
+// also report that the pull causes the difference between the start-ups.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6

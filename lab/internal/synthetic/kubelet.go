@@ -149,8 +149,8 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// The method "image" provides a container's image. Like a kubelet, the method also sends an Event: the image was
-// pulled, or was already present.
+// The method "image" provides a container's image. Like a kubelet, the method also sends Events: Pulling and Pulled for
+// a pull, or only Pulled for an image that is already present.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
