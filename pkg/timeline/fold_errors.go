@@ -15,8 +15,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		// The kubelet reports the duration of a pull with and without the wait in the queue. Both durations include the
-		// delay of the runtime's response, so their difference does not include this delay.
+		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include
+		// the delay of the runtime's response, so the wait, which is their difference, does not include this delay.
 		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
 			reported, delay = message.Waiting-message.Pull, durationSlack
@@ -59,8 +59,8 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	return pullLengths{}, false
 }
 
-// runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed time was
-// 500 ms, on a node whose load was many times its number of cores.
+// runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed creation
+// took 500 ms, on a node whose load was many times its number of cores.
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of two delays on a busy node:
@@ -68,9 +68,10 @@ const runtimeSlack = 500 * time.Millisecond
 //   - the time from the arrival of a layer's last byte to the runtime's timestamp for this layer
 const busySlack = 100 * time.Millisecond
 
-// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If the
-// longest time is normal for a node with enough CPU and disk bandwidth, slowestStart returns 0. On a node that lacks
-// CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work without timestamps.
+// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If this
+// time is at most runtimeSlack, which is normal for a node with enough CPU and disk bandwidth, slowestStart returns 0.
+// On a node that lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work
+// without timestamps.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -91,11 +92,11 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can belong to another party, because the start of the other party's work
-// has no timestamp. The main cases are:
-//   - merged work of the kubelet and the runtime
+// undatedWork returns the part of a phase that can have a cause other than s.Cause, because no timestamp separates the
+// work of the two causes. The main cases are:
+//   - a phase that can contain work of both the kubelet and the runtime
 //   - a wait of the kubelet that ends when the runtime has created a container
-//   - the kubelet's work at the beginning of PhaseContainerCreate, whose cause is the runtime
+//   - PhaseContainerCreate: its cause is the runtime, but the phase begins with work of the kubelet
 //   - the runtime's work on a sandbox before and after the work of the network plugin. This work takes less time than
 //     the step from MilestoneNetworkReady to MilestoneSandboxRunning.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
@@ -130,8 +131,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
-		// The kubelet usually starts to work on the image within statusPatience. If the kubelet restarted, it might
-		// have requested the image before the restart, and the Events about that request might be lost.
+		// The kubelet usually starts to work on the image within statusPatience after the beginning of this phase. If
+		// the kubelet restarted, it might have requested the image before the restart, and the Events about that
+		// request might be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
@@ -203,8 +205,8 @@ func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 }
 
 // maxBackoff returns the longest normal wait of the kubelet before its next attempt. The end of the back-off does not
-// wake the kubelet. So the wait is the back-off plus the time until the kubelet next syncs the pod. Another party can
-// be responsible for a longer wait.
+// wake the kubelet. So the wait is the back-off plus the time until the kubelet next syncs the pod. If the kubelet
+// waits longer, the back-off does not explain the additional time.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // the kubelet restarts the container without delay after the first run
@@ -224,8 +226,8 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 }
 
 // afterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time that can
-// have another cause. After a failed sandbox, the kubelet waits before its next attempt. If the time until the later
-// milestone is longer than the kubelet's wait, the kubelet might have been stopped.
+// have another cause. After a failed sandbox, the kubelet waits before its next attempt. If the later milestone comes
+// after the end of this wait, the kubelet might have been stopped for the time between them.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -236,8 +238,8 @@ func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	return o.latestRetry().sub(o.latest) + retrySlack
 }
 
-// beforeFailedSandbox calls afterObstacle for the obstacle before a failed sandbox. If there was no earlier obstacle,
-// beforeFailedSandbox returns 0.
+// beforeFailedSandbox returns the result of afterObstacle for the obstacle before a failed sandbox. If there was no
+// earlier obstacle, beforeFailedSandbox returns 0.
 func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
 		if f.obstacles[i].key == failed {
@@ -309,8 +311,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
-// reached it. Without this proof, a later result could hide that the kubelet was stopped. refusalDue returns maxInstant
-// if no Event watch shows the kubelet's attempts.
+// reached it. Without this proof, refusalDue assumes that the pod has not reached the limit, because a later result
+// could hide that the kubelet was stopped. refusalDue returns maxInstant if no Event watch shows the kubelet's
+// attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

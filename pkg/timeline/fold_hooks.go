@@ -44,9 +44,10 @@ func orCredentials(wait step) step {
 // By default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
 // report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
-// MustAttemptImagePull). After such a pull, another pod has access only if it has the same Secret, or if a plugin
-// returns credentials for its service account. No source reports how the kubelet pulled the image earlier. Without an
-// Event about the image, the Events about the pod's other images show whether the kubelet checks images.
+// MustAttemptImagePull). After such a pull, another pod has access to the image only if the pod has the same Secret, or
+// if a credential plugin returns credentials for the pod's service account. No source reports how the kubelet pulled
+// the image earlier. Without an Event about the image, the Events about the pod's other images show whether the kubelet
+// checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// This file distinguishes runs that ended by themselves from runs that another party ended. If the kubelet ends the
-// whole pod, for example because of an eviction, the method wasKilled applies instead.
+// This file distinguishes runs that ended by themselves from runs that the kubelet, the kernel or somebody else
+// stopped. If the kubelet ends the whole pod, for example because of an eviction, the method wasKilled applies instead.
 
 // endOf returns the step that ends a run, with all phases that the time of the run can belong to.
 func (f *fold) endOf(c *Container, end step) step {
@@ -59,9 +59,9 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill reports whether a signal ended the run in the phase s. In this case, the phase can belong to another
-// party: somebody might have killed the container, even if a probe, a hook or the container's memory limit can also
-// explain the kill.
+// undatedKill reports whether a signal ended the run in the phase s. In this case, the phase can have another cause:
+// somebody might have killed the container, even if a probe, a hook or the container's memory limit can also explain
+// the kill.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false
@@ -77,8 +77,8 @@ func (f *fold) undatedKill(s Span) bool {
 // undatedStart reports whether a sidecar's failed run might have counted as started before it failed, although the
 // agent received no such status. After a sidecar has started, the next containers do not wait for the end of its run.
 // Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
-// (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup probe, the agent can miss the status only if
-// a list delivered the first pod object.
+// (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup probe, the agent can miss the status of a
+// started sidecar only if a list delivered the first pod object.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)

@@ -250,9 +250,9 @@ func (f *fold) mayEndForGood(c *Container, until instant) bool {
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
 
 // afterEnd returns the possible phases after a container has ended for good, while the pod waits for its other
-// containers to end. A failed container is the reason why the pod is not ready, unless another party killed the
-// container. If all main containers have ended, the kubelet stops the sidecars. If the ended container succeeded,
-// afterEnd returns PhaseUnattributed, because no phase describes how a pod runs to completion.
+// containers to end. A failed container is the reason why the pod is not ready, unless the container was killed for a
+// reason outside the pod (killOf). If all main containers have ended, the kubelet stops the sidecars. If the ended
+// container succeeded, afterEnd returns PhaseUnattributed, because no phase describes how a pod runs to completion.
 func (f *fold) afterEnd(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}

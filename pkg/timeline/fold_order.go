@@ -31,7 +31,8 @@ func (f *fold) sequences() []sequence {
 		}
 		done := f.firstSuccess(c, steps)
 		gate = slices.Concat(gate, f.along(steps[:done]))
-		// The container ran again, because the sandbox was new or because all containers were restarted.
+		// If steps remain, the container ran again, because the sandbox was new or because all containers were
+		// restarted.
 		if done < len(steps) {
 			all = append(all, f.along(steps))
 		}
@@ -105,7 +106,7 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of a container's steps until the kubelet continued with the next container. The steps
+// firstSuccess returns how many of a container's steps come before the kubelet's work on the next container. The steps
 // of an init container end with its first success. The steps of a sidecar end before the end of its first run, because
 // the agent might have missed the status that reports this run as started. In all other cases, firstSuccess returns the
 // number of all steps.
@@ -153,8 +154,8 @@ func (f *fold) failureConstraints() []constraint {
 
 // startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The fold
 // needs this limit only if no status reported that the sidecar's first run had started. The first status of a started
-// sidecar can be about a later run, for which the later containers did not wait. If the sidecar ran again before the
-// later containers, no evidence shows which run had started.
+// sidecar can be about a later run, for which the later containers did not wait. If the sidecar's second run began
+// before this limit, the limit can apply to either run, so startConstraints returns no limit for this sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -241,8 +242,8 @@ func tighten(sequences []sequence) []milestoneConflict {
 
 // relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
 // In this case, the clocks of the node and of the control plane differ. relaxControlPlane replaces the interval of the
-// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The new length is the
-// distance between the end of the old interval and the end of the milestone's interval.
+// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The new interval is as
+// long as the time from this end to the end of the old interval.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

@@ -58,7 +58,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}
-	own := slices.Clone(work) // a copy of the boundaries before any phase is shared
+	own := slices.Clone(work) // the boundaries before the loop adds phases
 	for i := range own {
 		if !vague(&own[i]) {
 			continue
@@ -90,8 +90,8 @@ func (f *fold) ofMain(b *boundary) bool {
 }
 
 // awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
-// probe succeeds, the kubelet does not work on later containers. So if a known milestone shows such work, the agent
-// missed the success of the probe.
+// probe succeeds, the kubelet does not work on later containers. So if a known milestone shows work on a later
+// container, the agent missed the success of the probe.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container

@@ -69,8 +69,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait. So the second attempt itself took a long time. This time can include steps of the second attempt
-			// that succeeded before the failure.
+			// wait. So the second attempt itself took a long time. Before the second attempt failed, some of its steps
+			// might have succeeded, and this time can include those steps.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

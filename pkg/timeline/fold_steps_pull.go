@@ -70,7 +70,7 @@ func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16
 	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})
 	// The kubelet requests no pull until somebody changes the image's name.
 	afterNamed := step{phase: PhaseContainerConfig}
-	// The kubelet asks the runtime again until the runtime responds.
+	// The kubelet asks the runtime again until the runtime reports whether it has the image.
 	afterInspected := step{phase: PhaseContainerCreate}
 	if attempt > 0 && inspected != nil && f.isInBackoff(inspected) {
 		if f.isPunctual(index, attempt) || f.e.containers[index].backsOffAfter(inspected.latest) {

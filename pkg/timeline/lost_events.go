@@ -32,8 +32,7 @@ func (f *fold) lostEvents() []string {
 			continue // the Event can be older than the watch
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			// Several containers share the image, and the Event does not show how many of these containers it
-			// represents.
+			// Several containers share the image, and the Event can stand for any number of these containers.
 			continue
 		}
 		pulled := f.pulls[index].pulled

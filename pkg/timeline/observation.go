@@ -48,7 +48,7 @@ type EventSeen struct {
 	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 	Container string    `json:"container,omitzero"`  // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    `json:"reason,omitzero"`     // Pulling, Pulled, Failed, BackOff, …
-	Message   string    `json:"message,omitzero"`    // the kubelet's message, without its middle if longer than 1 KiB
+	Message   string    `json:"message,omitzero"`    // the kubelet's message; a message above 1 KiB lacks its middle
 	// NamedAt is the time of the first occurrence with nanosecond precision, from the Event's name. NamedAt is zero if
 	// the name does not contain the time. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time `json:"named_at,omitzero"`
@@ -71,7 +71,8 @@ type EventsWatched struct {
 	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
 	// OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before Since.
 	Since time.Time `json:"since,omitzero"`
-	// Limited is true if the namespace has so many Events that the agent did not read the Events from before Since.
+	// Limited is true if the agent did not read the Events that the API server stored before Since, because the
+	// namespace has too many Events.
 	Limited bool `json:"limited,omitzero"`
 	// Order is higher in later observations of the types EventsWatched and EventsLost, even if the agent's clock was
 	// set back between two observations. In recordings of agents up to v1.0, Order is zero, and the times of the

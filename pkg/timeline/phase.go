@@ -149,8 +149,8 @@ var phaseTable = []phaseRow{
 }
 
 // IsGroup reports whether a phase stands for several phases that the evidence cannot separate. For a span with a group
-// phase, Span.MergedWith lists all possible phases. If no other group contains all these phases, the group phase is
-// PhaseUnattributed.
+// phase, Span.MergedWith lists all possible phases. If no other group contains all possible phases, the phase of the
+// span is PhaseUnattributed.
 func (p Phase) IsGroup() bool {
 	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
 }

@@ -60,7 +60,7 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, a zero UnschedulableAt proves
 	// nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// FailedBy is the time of a failed pod's latest status change by the client that writes status.phase
+	// FailedBy is the time when the client that sets status.phase last changed the status of a failed pod
 	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
 	// clock and truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed
 	// fields.

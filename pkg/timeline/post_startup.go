@@ -14,8 +14,8 @@ type CompletedRun struct {
 	Signal int // the signal that the exit code represents; 0 for none
 }
 
-// PostStartupRuns finds the container runs of a pod that completed after the pod's start-up. PostStartupRuns is not
-// safe for concurrent use.
+// PostStartupRuns finds the container runs that completed after a pod's start-up. PostStartupRuns is not safe for
+// concurrent use.
 type PostStartupRuns struct {
 	over map[string]int // attempt of each container's latest completed run; -1 if no run completed
 }

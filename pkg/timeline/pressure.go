@@ -6,8 +6,8 @@ import (
 )
 
 // These limits restrict the samples to 48 KiB. The log keeps every sample of approximately the last minute, and one
-// sample every six seconds for the time before that. So the log covers one hour. After one hour, the agent gives up a
-// start-up.
+// sample every six seconds for the time before that. So the log covers one hour, which is the longest time for which
+// the agent follows a start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256

@@ -88,7 +88,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		p.Error = f.spanError(requested, finished) // the error bound covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
-		return p // nothing was pulled, a time is unknown, or a conflict puts the times out of order
+		return p // nothing was pulled, a time is unknown, or conflicting times are out of order
 	}
 	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
 		return p
@@ -96,7 +96,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
 	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
-		p.Timed = p.Error <= p.Pull // an error bound above p.Pull means that the duration is mostly a guess
+		p.Timed = p.Error <= p.Pull // a duration below its error bound is too uncertain
 	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))

@@ -98,7 +98,8 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 // failures can only make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet
 // keeps its back-offs in memory, for each image of a pod.
 //
-// If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
+// If a status reports a failure before the back-off after the previous failure is over, the status is late and reports
+// the previous failure.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
 // Event includes only failures with the same message. The argument countsAll reports whether the count of an Event
@@ -108,8 +109,8 @@ func (c *containerEvidence) withBackoffs(
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures since the latest possible loss of the kubelet's back-off state. exact is
-	// true if the kubelet's own count is certainly equal to count. If the kubelet might have lost this state, counted
-	// is false, because the counts in the Events might include failures from before the loss.
+	// true if the kubelet's own count is certainly equal to count. If the kubelet might have lost its back-off state,
+	// counted is false, because the counts in the Events might include failures from before the loss.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -158,7 +159,8 @@ func (f *fold) knowsAllEvents() bool {
 		!f.e.eventLimitReached()
 }
 
-// withHiddenPulls adds the phases of pulls that no evidence shows to the candidates.
+// withHiddenPulls adds PhasePullQueue and PhasePull to the candidates, because the time can contain pulls that no
+// evidence shows.
 func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
 	return w
@@ -166,8 +168,8 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 
 // appendSpan appends the phase between two milestones. If the time after a failed pull can contain further pulls at
 // unknown times, appendSpan divides this time into two phases: the back-off until the kubelet's next attempt was due,
-// and the remaining time. If no pull succeeded and at most podRetry+retrySlack remains after the shortest possible
-// back-off, appendSpan appends only one phase. The error bound of this phase includes the remaining time.
+// and the remaining time. If no pull succeeded and the remaining time is at most podRetry+retrySlack, appendSpan
+// appends only the back-off. In this case, the error bound of the back-off includes the remaining time.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
