@@ -32,8 +32,10 @@ type LivePullRecord struct {
 	Outcome  imagepull.Outcome `json:"outcome"` // "pulling" or "external"
 	// State is absent if the runtime does not report the state, or if the agent cannot assign the state to one of
 	// several pulls.
-	State string  `json:"state,omitempty"`
-	Age   Seconds `json:"age_seconds"` // time since the kubelet's request, or since the start of the pull
+	State string `json:"state,omitempty"`
+	// Age is the time since the kubelet requested the pull. If the time of the request is unknown, Age is the time since
+	// the start of the pull.
+	Age Seconds `json:"age_seconds"`
 	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. JSON omits a field if
 	// the agent does not know the value.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`

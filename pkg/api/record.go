@@ -147,10 +147,11 @@ type PullRecord struct {
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
 	// Sized is true if the pull downloaded content, Pull is known, and Download.Bytes is known and belongs to this pull
-	// alone. Only then, Download.Bytes divided by Pull shows the speed of the registry. See timeline.Pull.Sized.
+	// alone. If Sized is false, Download.Bytes divided by Pull is not the speed of the registry. See
+	// timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is the pull of another pod that delayed this pull the longest in the node's queue. BlockedBy can be a
-	// pull of the same image.
+	// BlockedBy identifies a pull of another pod: the pull that delayed this pull the longest in the node's queue.
+	// BlockedBy can be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.
@@ -171,7 +172,8 @@ type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
-	Bytes   int64   `json:"bytes"` // size of the layers in the registry, without shared layers
+	// Bytes is the size of the layers in the registry, without the layers whose bytes count for the pull of another pod.
+	Bytes int64 `json:"bytes"`
 	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived before the pull, or
 	// might belong to another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
@@ -184,7 +186,7 @@ type UnpackRecord struct {
 	Busy    Seconds `json:"seconds"` // less than the time from StartAt to EndAt if unpacking waited for the registry
 }
 
-// LayerRecord is a layer that arrived with a pull. The list begins with the bottom layer.
+// LayerRecord is a layer that arrived with a pull. The list PullRecord.Layers begins with the bottom layer.
 type LayerRecord struct {
 	Digest       string  `json:"digest"`
 	SizeBytes    int64   `json:"size_bytes,omitempty"`

@@ -8,7 +8,7 @@ type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
 	// Since is the time from which the sums are complete: the start of an hour, or the time when the node's first agent
-	// started. If no agent ran for more than an hour, Since is one hour before the start of the next agent.
+	// started. If the node had no agent for more than an hour, Since is one hour before the start of the next agent.
 	Since Instant `json:"since"`
 	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
 	// the first page contains Totals, and only if the request selects no namespace.

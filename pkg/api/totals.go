@@ -51,8 +51,8 @@ type PullTotals struct {
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
 	Bytes  int64   `json:"bytes"`
-	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. The other fields do not all
-	// cover the same pulls. For example, Bytes omits the pulls whose bytes are unknown.
+	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. Pulls and Bytes can cover
+	// different pulls. For example, Bytes omits the pulls whose bytes are unknown.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"`
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets the end of the time window.

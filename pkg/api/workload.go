@@ -107,8 +107,8 @@ type WorkloadNode struct {
 	Name      string            `json:"node"`
 	Durations WorkloadDurations `json:"durations"`
 	Others    WorkloadDurations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes. If the start-ups have several revisions, Durations and Others
-	// contain the same number of start-ups of each revision.
+	// Difference compares this node with all other nodes. If the workload has several revisions with start-ups both on
+	// this node and on other nodes, Durations contains as many start-ups of each revision as Others.
 	Difference WorkloadDifference `json:"difference"`
 }
 
@@ -121,7 +121,7 @@ type WorkloadRevision struct {
 	LatestAt  Instant            `json:"latest_at"`
 	Durations *WorkloadDurations `json:"durations,omitempty"` // nil if there are no measured start-ups
 	// Pulled is the number of measured start-ups in which the pod had to pull an image. PulledOf is the number of
-	// measured start-ups with evidence about their images.
+	// measured start-ups for which the records show whether the pod had to pull an image.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
 	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, or if it

@@ -113,7 +113,7 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer, as do the methods below, except ImageStatus.
+// Version and the methods below, except ImageStatus, implement runtimeapi.RuntimeServiceServer.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil
