@@ -6,8 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keeper keeps whole pod objects. Pack and Verified can run at the same time as the other methods. The type Pods calls
-// the other methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
+// Keeper keeps whole pod objects. Pack and Verified can run at the same time as any other method. The type Pods calls
+// all methods except Pack and Verified only on the goroutine of Run, or while Pods holds its lock. The methods must not
+// block.
 type Keeper interface {
 	// Pack converts an object before the type Pods drops most of the object's fields. Pack must not change or keep the
 	// object. The argument "labels" has the format of timeline.Pod.Labels. Later, the type Pods calls the returned

@@ -51,12 +51,12 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence from the
-// runtime and the kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors
-// with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the
-// mirror that was created first wins. assignUID returns a copy of the pod. If assignUID selects the pod, the copy has
-// the runtime's UID in RuntimeUID. Otherwise, RuntimeUID of the copy equals UID. If assignUID selects the pod and a
-// mirror with another name had the runtime's UID before, that mirror loses the UID.
+// assignUID decides which pod holds a UID in the runtime. Only this pod receives the evidence from the runtime and the
+// kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors with the same name,
+// the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that was
+// created first wins. assignUID returns a copy of the pod. If the pod holds the runtime's UID, RuntimeUID of the copy
+// contains this UID. If the pod does not hold the runtime's UID, RuntimeUID of the copy equals the pod's own UID. If a
+// mirror with another name held the runtime's UID before, that mirror loses the UID.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

@@ -171,8 +171,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
-		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. The kubelet's
-		// second request changes the timestamp of the deletion.
+		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. This request
+		// changes the timestamp of the deletion, so keep the first timestamp.
 		converted.DeletedAt = known.deletedAt
 	}
 	digest, valid := digestOf(converted)

@@ -27,7 +27,8 @@ type Verifier interface {
 	Note(uid, version string)
 	// Gone is called when the type Pods has removed a pod.
 	Gone(uid string)
-	// Deleted is called when the watch has reported the deletion of a pod, before Gone.
+	// Deleted is called when the watch has reported the deletion of a pod. If the type Pods still has this pod, a call
+	// of Gone follows.
 	Deleted(uid string)
 }
 

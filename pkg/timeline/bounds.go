@@ -13,7 +13,7 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	bias             bias
-	origins          origins // the origins of all constraints without a conflict
+	origins          origins // the origins of the combined constraints
 	// The estimate must lie between notBefore and notAfter. The two limits usually come from the estimates of
 	// neighboring milestones. Zero means no limit.
 	notBefore, notAfter instant
@@ -153,10 +153,10 @@ func (bs bounds) capAt(now instant) (cut bool) {
 }
 
 // biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
-// receives the pod at the same time as the agent and starts work immediately. The agent receives the status that
-// reports the pickup some time after the pickup, because the kubelet queues status updates and the API server adds
-// delay. Even on an idle node, this status is sometimes 50 to 300 ms late. biasToPickup does not move the estimate if
-// the kubelet's own timestamp contradicts the time when the pod reached the node.
+// receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
+// reaches the agent later, because the kubelet queues status updates and the API server adds delay. Even on an idle
+// node, the status sometimes arrives 50 to 300 ms after the pickup. biasToPickup does not move the estimate if the
+// kubelet's own timestamp contradicts the time when the pod reached the node.
 func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
@@ -201,9 +201,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// The bias of a constraint says that the true instant is probably near one end of the constraint's interval.
-		// The bound takes this bias only if this end is also an end of the bound's interval. For biasLatest, the ends
-		// of the two intervals can differ by less than liveSlack. If the bound could take the bias of several
-		// constraints, the bound takes the bias of the most trusted constraint.
+		// The bound takes this bias only if the bound's interval has the same end. For biasLatest, the bound's interval
+		// can end less than liveSlack before the constraint's interval. If several constraints meet this condition, the
+		// bound takes the bias of the most trusted one.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

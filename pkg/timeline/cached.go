@@ -25,7 +25,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 			return f.asOf // the error bound of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // the error bound may be capped at the phase's duration, so it can grow with the phase
+			return f.asOf // if the phase's duration limits the error bound, the bound grows with the phase
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {

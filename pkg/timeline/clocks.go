@@ -30,8 +30,8 @@ func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 // if the skew is proven.
 func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// For a timestamp from the control plane's clock, widen extends the interval by a proven skew. The new interval
-// contains the original interval, because the original timestamp can still be right.
+// widen extends the interval of a timestamp from the control plane's clock by a proven skew. The new interval contains
+// the original interval, because the skew might not apply to this timestamp.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
@@ -117,8 +117,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. Until the remaining readings agree, Skew repeatedly drops the older half of the lower or of the upper
-// limits.
+// readings. In this case, Skew drops the older half of the lower limits or of the upper limits, and repeats this until
+// the remaining readings agree or too few readings remain.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

@@ -20,8 +20,8 @@ const (
 	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
-	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. For a
-	// duration that includes the wait in the pull queue, the measurement starts shortly after the Pulling Event.
+	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. If a
+	// duration includes the wait in the pull queue, the kubelet starts to measure it shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 

@@ -213,7 +213,7 @@ func (f *fold) isFirstAttempt(index int16, event window) bool {
 	})
 }
 
-// lastSandbox returns the highest known attempt of a running sandbox.
+// lastSandbox returns the highest attempt number of the known sandboxes, or 0 if no sandbox is known.
 func (e *Evidence) lastSandbox() (attempt uint16) {
 	for _, c := range e.constraints {
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning {
@@ -229,8 +229,8 @@ var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// withMissedAttempts adds the possible phases of missed attempts to the first step of a container, if the end of this
-// step can belong to a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no
+// If the end of a container's first step can belong to a later attempt, withMissedAttempts adds the possible phases of
+// the missed attempts to this step. Earlier Events can be missing if the agent first saw the pod in a list, or if no
 // Event watch covered the time since the kubelet's pickup.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
@@ -279,12 +279,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container from the Event which reports
+// createFailureConstraints derives the time of the first failure to create a container. It uses the Event that reports
 // that the container's image is present. The kubelet creates the container immediately after it pulls or finds the
 // image (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
 // processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
-// createFailureConstraints does not use the Event if the status arrives later than the kubelet's next retry, because
-// the kubelet was then stopped or lacked CPU.
+// createFailureConstraints ignores the Event if the status arrives later than the kubelet's next retry, because such a
+// delay means that the kubelet was stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

@@ -28,8 +28,8 @@
 // Most sources do not report the exact instant of a milestone. So a constraint is an interval [earliest, latest], and
 // the best estimate is inside this interval. For a timestamp t that is truncated to seconds, the interval is [t, t+1s).
 // For a runtime's timestamp in nanoseconds, the interval is a single point. The arrival time of an observation is an
-// upper bound. If the observation arrived live, its arrival time is also the estimate, because a watch delivers changes
-// within milliseconds.
+// upper bound for the milestone. If the observation arrived live, its arrival time is also the estimate, because a
+// watch delivers changes within milliseconds.
 //
 // # Files
 //

@@ -10,7 +10,7 @@ import (
 // before these pulls. EphemeralEvidence is not safe for concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
-	reported []string // names of ephemeral containers that need no further report
+	reported []string // names of the ephemeral containers that the evidence leaves out
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
@@ -43,10 +43,10 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// The method "reduce" replaces the pod with a pod that has only the ephemeral containers whose pulls still need a
-// report, converted to main containers. The new pod has the phase Pending until all its containers have started, and
-// then Succeeded. The conversion lets the code for the pulls of a start-up also handle the pulls of ephemeral
-// containers.
+// The method "reduce" replaces the pod with a pod that has only the ephemeral containers whose pulls the agent still
+// has to report. reduce converts these containers to main containers. The new pod has the phase Pending until all its
+// containers have started, and then Succeeded. The conversion lets the code for the pulls of a start-up also handle the
+// pulls of ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -95,8 +95,8 @@ func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Sett
 // Pod returns the latest pod, reduced to its ephemeral containers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all known ephemeral containers. When the current pulls are settled, these containers need
-// no further report.
+// Over returns the names of all known ephemeral containers. After the current pulls are settled, the agent does not
+// report pulls for these containers again.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

@@ -90,7 +90,7 @@ func (e *Evidence) eventLimitReached() bool {
 }
 
 // imageChecks returns how often Events report that a container's image is present. After each Event about a present
-// image, the kubelet creates and starts the container.
+// image, the kubelet tries to create and start the container.
 func (e *Evidence) imageChecks() (checks int) {
 	for _, event := range e.countedEvents {
 		if event.reason == reasonPulled {

@@ -18,9 +18,9 @@ const (
 	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
 	// limit, because the intervals between its requests about the network of one pod grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
-	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events
-	// can also invent container names.
+	// maxUnknownContainers is the maximum number of containers in the evidence that the pod's latest spec does not
+	// contain. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
+	// create Events can also invent container names.
 	maxUnknownContainers = 16
 )
 
@@ -134,8 +134,8 @@ type containerEvidence struct {
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest entries, in order of time
 	// statusGapAt is the arrival time of the latest status that suggests a restart of the kubelet after a failed pull.
-	// A restarted kubelet does not report the failure until its next attempt. A status from a list also counts, because
-	// the agent can have missed statuses before the list.
+	// After a restart, the kubelet reports no failure until it tries the pull again. Each status from a list also sets
+	// statusGapAt, because the agent can have missed statuses before the list.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.

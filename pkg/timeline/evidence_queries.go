@@ -77,8 +77,9 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	if e.mayHaveMissedEvents(begun.latest) {
 		return true
 	}
-	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about a failed sandbox is at least
-	// podRetryLeast older than the known sandbox.
+	// After a failed sandbox, the kubelet waits at least podRetryLeast before it requests the next sandbox. So an
+	// earlier sandbox can have failed only if the known sandbox began at least podRetryLeast after the kubelet's
+	// pickup.
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 

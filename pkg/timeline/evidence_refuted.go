@@ -40,8 +40,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns a container's first Pulled Event that the refuter does not refute. The result "refuted"
-// contains all Events before this Event, because the refuter refutes each of them. If several Events report different
-// durations and can concern the same pull, firstCredible ignores all their durations.
+// contains all Pulled Events before the returned Event, because the refuter refutes each of them. If several Events
+// report different durations and can concern the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil

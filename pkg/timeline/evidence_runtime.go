@@ -66,8 +66,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	}
 }
 
-// applySandboxRecord records the times of a sandbox whose field ImageFirst is true. The runtime sets BegunAt after it
-// has prepared the sandbox's file system, and it never pulls the sandbox image between BegunAt and NetworkReadyAt.
+// applySandboxRecord records the times of a sandbox of containerd 1.x (Sandbox.ImageFirst). The runtime sets BegunAt
+// after it has prepared the sandbox's file system, and it never pulls the sandbox image between BegunAt and
+// NetworkReadyAt.
 func (e *Evidence) applySandboxRecord(s Sandbox) {
 	attempt := clampAttempt(s.Attempt)
 	begun, ready := at(s.BegunAt), at(s.NetworkReadyAt)

@@ -8,8 +8,9 @@ type watchPoint struct {
 	at    instant
 }
 
-// The method "after" reports whether this point is later than another point. The field Order decides, because somebody
-// might have set the agent's clock back between the two points. If a point has no Order, the times decide.
+// The method "after" reports whether this point is later than another point. The method compares the field Order,
+// because somebody might have set the agent's clock back between the two points. If a point has no Order, the method
+// compares the times.
 func (p watchPoint) after(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -19,7 +20,7 @@ func (p watchPoint) after(o watchPoint) bool {
 
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
 // period of the latest watch begins at Since. If no Events are missing between the latest watch and an earlier watch,
-// the period of the latest watch also includes the earlier watch.
+// the period of the latest watch also includes the period of the earlier watch.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
