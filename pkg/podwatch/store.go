@@ -17,8 +17,8 @@ import (
 
 // The type "store" is the store that the reflector updates. The type converts changes to observations and remembers the
 // latest observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
-// of a watch, all on one goroutine. The called method shows whether a change comes from a list or from a watch. The
-// handlers of an informer do not know the origin of a change. A Verifier can repair the store from another goroutine.
+// of a watch, all on one goroutine. So the store knows whether a change comes from a list or from a watch. The handlers
+// of an informer do not know the origin of a change. A Verifier can repair the store from another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods

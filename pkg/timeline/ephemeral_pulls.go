@@ -63,8 +63,8 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	return o
 }
 
-// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out, because the Events
-// of these runs also count toward the limit of the kubelet's client.
+// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The Events of these
+// runs also count toward the limit of the kubelet's client.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]

@@ -149,7 +149,7 @@ func (e *Evidence) possibleRuns(index int16) int {
 }
 
 // keepRuns keeps the highest number of recent runs that a container's status reports. keepRuns limits the number to
-// spamLimit/eventsPerRun+1, because the Events of so many runs alone exceed spamLimit.
+// spamLimit/eventsPerRun+1, because the Events of this many runs alone exceed spamLimit.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true

@@ -250,8 +250,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue returns the time by which the kubelet should have requested a sandbox if there is no further obstacle.
-// retryDue returns maxInstant if this time is unknown.
+// retryDue returns the latest time at which the kubelet requests a sandbox, unless there is another obstacle. retryDue
+// returns maxInstant if this time is unknown.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -8,9 +8,9 @@ import (
 // Anyone who can create Events in a namespace can forge a kubelet Event. So if the runtime's facts contradict an Event,
 // the Event counts as a conflict and changes nothing else.
 
-// futureSlack is the maximum time by which an Event's timestamp can be later than its arrival. The kubelet and
-// the agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock
-// back between the timestamp and the arrival.
+// The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
+// agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock back between
+// the timestamp and the arrival.
 const futureSlack = time.Second
 
 // maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The
