@@ -18,8 +18,8 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.e.image(c.Image), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		// With PullAlways, the kubelet runs the container only if the registry responded. Without a runtime as a
-		// source, the run of the container is the best evidence.
+		// With PullAlways, the kubelet runs the container only if the registry responded. If the runtime is not a
+		// source, the run of the container is the best evidence of a pull.
 		return true
 	case image == nil:
 		return false

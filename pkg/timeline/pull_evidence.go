@@ -172,7 +172,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	if !p.known() {
 		return constraints
 	}
-	// The kubelet truncates durations to a unit, so the true duration can be up to one unit longer.
+	// The kubelet truncates the durations in the message to p.lengths.Unit, so a true duration can be up to one unit
+	// longer.
 	ago := func(m Milestone, d time.Duration, slack instant) constraint {
 		return constraint{milestoneKey{index, final, m}, originEventDuration, biasLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
@@ -193,9 +194,10 @@ const maxRequests = 16
 
 // numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
 // pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
-// tools/record/events_cache.go). So a new Event shows that the kubelet restarted, and the count of the new Event begins
-// again at 1. When the restarted kubelet requested the image, all earlier attempts had ended, even if no evidence shows
-// their end. If a pull failed before the first Event, the Event about the first request is missing.
+// tools/record/events_cache.go). After a restart, the kubelet creates a new Event with the count 1 instead. So each
+// further Event shows a restart of the kubelet. When the restarted kubelet requested the image, all earlier attempts
+// had ended, even if no evidence shows their end. If a pull failed before the first Event, the Event about the first
+// request is missing.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)

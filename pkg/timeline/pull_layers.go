@@ -73,7 +73,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 }
 
 // endedBy returns the latest possible end of a pull. All layers of the pull arrived before the end of the pull. Without
-// an Event, the timestamp of the image shows the end.
+// an Event, endedBy returns the end of the image's latest pull, as reported by the runtime.
 func (p pulledEvent) endedBy(image *imageEvidence) instant {
 	switch {
 	case p.known():

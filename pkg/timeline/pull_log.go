@@ -261,8 +261,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// If p's outcome is OutcomeDownloaded, any other pull o can change the outcome. If p's outcome is
-		// OutcomeUnknown, a pull o can change the outcome only if o.imageAbsent is true.
+		// The outcome of p can change only if it is OutcomeDownloaded, or if it is OutcomeUnknown and o.imageAbsent is
+		// true.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)

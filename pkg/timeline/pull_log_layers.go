@@ -90,7 +90,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // ignore a pull that began before p by at most 1/20 of p's download time
+	const hardly = 20 // ignore a pull that began at most 1/20 of p's download time before p
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -137,7 +137,7 @@ func (l *PullLog) noteLayers(p *Pull, uid string) {
 	}
 }
 
-// layerHash returns a hash of a layer's digest. The hash needs an eighth of the digest's memory.
+// layerHash returns a hash of a layer's digest. The hash needs much less memory than the digest.
 func layerHash(layer Layer) uint64 { return textHash(layer.Digest) }
 
 // textHash returns a hash for comparisons. The hash is not cryptographic.

@@ -127,8 +127,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// The unexplained part of the wait is not longer than longest.Waited. So no unknown pull delayed p for longer
-		// than the pull in "longest".
+		// The unexplained part of the wait is not longer than longest.Waited. So an unknown pull cannot have caused a
+		// longer delay.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -71,8 +71,8 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			// The log drops the entries of pods without a sandbox first, because the runtime can still report a sandbox
-			// for such a pod later.
+			// The log drops the entries of pods without a sandbox first. If the runtime later reports a sandbox for
+			// such a pod, the log adds the entry again.
 			return time.Time{}
 		}
 		return s.askedAt

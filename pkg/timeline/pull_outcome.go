@@ -122,9 +122,9 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 }
 
 // inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
-// image. Content that arrives during the back-off comes from pulls by other clients. If only a status reports a
-// failure, the failure gets its time from the arrival of the status. A live status arrives soon after the failure. The
-// kubelet's next request ends the back-off, because a restarted kubelet has no back-off.
+// image. Content that arrives during the back-off comes from pulls by other clients. If only a live status reports the
+// failure, inBackoff assumes that the attempt failed statusPatience before the status arrived. The kubelet's next
+// request ends the back-off, because a restarted kubelet has no back-off.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {

@@ -9,7 +9,7 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. Time within catchUp after a silence also counts as silence.
+	// count as a possible cause of delay. The time catchUp after a silence counts as part of the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.
@@ -63,8 +63,8 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// The method "affects" reports whether the silence overlaps a phase in which the kubelet or another party needs the
-// runtime.
+// The method "affects" reports whether the silence overlaps the span s by at least leastSilence and whether
+// needsRuntime finds work of the runtime in s.
 func (o RuntimeSilent) affects(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""

@@ -157,19 +157,20 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 }
 
 // statusLate is the usual maximum delay of the kubelet's status. In measurements on a quiet node, the delay was 15 to
-// 270 ms, and the kubelet began to stop the containers 5 ms after the request.
+// 270 ms. The kubelet began to stop the containers 5 ms after the deletion request.
 const statusLate = instant(300 * time.Millisecond)
 
 // leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or
 // has ended (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter returns the shortest time from the start of a container's stop until the kubelet kills the container.
+// killAfter returns the minimum time until a container is killed, counted from when the kubelet begins to stop the
+// container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether a kill of the container comes exactly killAfter after the kubelet began to stop the pod.
-// killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for a sidecar,
-// because a sidecar stops after the containers that it serves.
+// killedOnTime reports whether the time of a kill shows exactly when the kubelet began to stop the pod: f.killAfter()
+// before the kill. killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for
+// a sidecar, because a sidecar stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

@@ -97,9 +97,9 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the late kill of a container has no known reason: the kubelet's first stop request
-// does not explain the kill, and no phase shows the grace period. Before an unexplained kill, the container might not
-// have received a stop signal.
+// killUnexplained reports whether the reason for a container's kill is unknown. If the container has phases, all of
+// them must be unattributed, and one of them must be able to contain PhaseKill. If the container has no phases,
+// Stop.Timed must be false. Before an unexplained kill, the container might not have received a stop signal.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

@@ -67,8 +67,8 @@ type Timeline struct {
 	// Events about a pod, the kubelet's client drops Events by design; the dropped Events do not make a timeline
 	// incomplete.
 	Incomplete bool
-	// EventMessage lists the kubelet's Events from Event watches up to the end of the start-up: at most the earliest
-	// 32, in order of time.
+	// EventMessage lists the kubelet's Events from Event watches, in order of time. The list ends with the start-up,
+	// and contains only the earliest 32 Events.
 	EventMessage []EventMessage
 
 	Revision    string // see Pod.Revision
@@ -188,8 +188,8 @@ type Pull struct {
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
 	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod would confirm the
-	// failure, because tenants cannot write the status. The kubelet's status follows the Event some seconds later and
-	// can skip attempts.
+	// failure, because tenants cannot write the status. The status arrives some seconds after the Event, and the
+	// statuses do not report every attempt.
 	Unconfirmed bool
 
 	// Credentials is the part of the pull's duration that a credential plugin of the kubelet might have used.

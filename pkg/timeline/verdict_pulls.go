@@ -43,7 +43,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 
 // queueDelay summarizes the fields Pull.BlockedBy of the waiting pulls in a list of spans.
 type queueDelay struct {
-	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
+	image    string        // the image of the other pulls; empty if it is unknown, or if their images differ
 	waited   time.Duration // sum of Pull.BlockedBy.Waited
 	same     bool          // each waiting pull needed the same image as the pull that delayed it
 	registry string        // the registry of the image as text, if "same" is true
@@ -195,8 +195,8 @@ func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.At
 func (p Pull) rated() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
 // registryOf returns the words "REGISTRY or its mirror" for a container's image, or an empty text if the registry is
-// unknown. The image reference names the registry's host. The runtime might have asked a mirror or a pull-through cache
-// instead, but the runtime does not report the host that it asked.
+// unknown. The image reference names the registry's host. The runtime might have pulled the image from a mirror or a
+// pull-through cache, but the runtime does not report this.
 func (t Timeline) registryOf(container string) string {
 	i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == container })
 	if i < 0 || t.Pulls[i].Registry == "" || t.Pulls[i].Registry == imagepull.UnknownRegistry {

@@ -31,7 +31,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		case known.key.container == podWide:
 			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
 				known.earliest <= created {
-				start = known.earliest // some runtimes report no upper bound for the start of the sandbox
+				start = known.earliest // for some runtimes, the start of the sandbox has no upper bound
 			}
 		case volume, known.latest > created:
 		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
@@ -69,8 +69,8 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
 // does not start this work immediately after the previous init container ended or after the previous sidecar started,
 // because the kubelet detects both only when it lists the running containers. The kubelet also waits for a sidecar's
-// startup probe, for a post-start hook, and during back-off. After the last wait, the kubelet creates the container
-// immediately.
+// startup probe, for a post-start hook, and during back-off. After the last of these waits, the kubelet creates the
+// container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
