@@ -116,8 +116,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
 // the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
-// queue. If another pod's later pull ends while the request is open, PullLog names no blocker (Pull.BlockedBy) for that
-// pull, because the two pulls might have run in parallel.
+// queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel, so
+// PullLog does not set Pull.BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

@@ -202,9 +202,9 @@ func (s Span) namesHook() bool {
 }
 
 // partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
-// "total" is the total's error bound. If the part's error bound is greater than half of its length, the length is
-// uncertain, so the text contains the error bound. The verdict already contains the total's error bound, so the text
-// omits a part's error bound that is not visibly greater.
+// "total" is the total's error bound. The text contains the part's error bound only if this bound is greater than half
+// of the part's length, and exceeds the total's error bound by at least leastNamed. The verdict already contains the
+// total's error bound.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
@@ -227,8 +227,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// The method "describe" returns a text about the highest pressure, or an empty text if no pressure was high. The
-// receiver p must hold the pressure multiplied by the argument "length".
+// The method "describe" returns a text about the highest pressure, or an empty text if no pressure was high. The method
+// divides p, which is a sum from the method "add", by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()
