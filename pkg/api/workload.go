@@ -147,14 +147,16 @@ type WorkloadDifference struct {
 	// Seconds.
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
-	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. PWithErrors is P for
-	// the durations within the error bounds that make the difference smallest. PWithErrors is 1 if these durations
-	// reverse the difference. P and PWithErrors are 0 if one side has fewer than 3 start-ups.
+	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. PWithErrors is
+	// computed in the same way, but each duration has the value within its error bound that makes the difference
+	// smallest. If the difference disappears or changes its sign with these values, PWithErrors is 1. P and PWithErrors
+	// are 0 if one side has fewer than 3 start-ups.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
-	// Parts contains the phases that explain the difference, the largest difference first. Such a phase makes up at
-	// least 5 % of the whole difference, and the difference in this phase is more than noise and more than the error
-	// bounds. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals Seconds.
+	// Parts contains the phases that explain the difference, the largest difference first. Each phase in Parts makes
+	// up at least 5 % of the whole difference, and the phase's own difference is more than noise and more than the
+	// error bounds. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals
+	// Seconds.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
 	// Unproven contains the phases whose means differ most, the largest difference first. For each of these
@@ -169,8 +171,8 @@ type WorkloadPart struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds Seconds        `json:"seconds"`
 	Error   Seconds        `json:"error_seconds"`
-	// P is the p-value of the rank test, corrected for the number of compared phases. The test uses the durations
-	// within the error bounds that make the difference smallest.
+	// P is the p-value of the rank test, corrected for the number of compared phases. For the test, each duration has
+	// the value within its error bound that makes the difference smallest.
 	P float64 `json:"p"`
 }
 

@@ -31,7 +31,7 @@ type Client struct {
 	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
 	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.
 	Server string
-	Token  string       // bearer token, as an alternative to a password; empty without a token
+	Token  string       // bearer token, as an alternative to a password; can be empty
 	HTTP   *http.Client // nil for http.DefaultClient; Follow requires a client without Timeout
 }
 

@@ -11,15 +11,16 @@ import (
 
 const (
 	reportPage = 500 // maximum number of items in a response
-	// maxReportItems is the maximum number of items in a report. The report of an agent has fewer items: an agent keeps
-	// sums for at most 25 hours, with at most 400 named items for each hour.
+	// maxReportItems is the maximum number of items in a report. An agent's report stays below this limit: an agent
+	// keeps sums for at most 25 hours, with at most 400 named items for each hour.
 	maxReportItems = 20_000
 )
 
-// Report returns the sums of two kinds of start-ups: the start-ups that ended in the hours since the given time, and
-// the start-ups in progress. Report fetches all pages. If the argument "since" is zero, the report covers the past 24
-// hours. If namespaces are given, the report contains only the items of these namespaces, and no totals. An agent that
-// is too old for /api/v1/report, or that keeps no sums, responds with status 404.
+// Report returns the sums of two kinds of start-ups: the start-ups that ended after the argument "since", and the
+// start-ups in progress. The agent keeps sums for whole hours, so the report begins at the start of the hour that
+// contains "since". Report fetches all pages. If "since" is zero, the report covers the past 24 hours. If namespaces
+// are given, the report contains only the items of these namespaces, and no totals. An agent that is too old for
+// /api/v1/report, or that keeps no sums, responds with status 404.
 func (c Client) Report(ctx context.Context, since time.Time, namespaces ...string) (api.ReportRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	query.Set("limit", strconv.Itoa(reportPage))

@@ -21,7 +21,7 @@ import (
 const (
 	// maxResponse limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
 	maxResponse = 16 << 20
-	// maxReconnectDelay is the longest time until the agent connects to a runtime that is available again.
+	// maxReconnectDelay is gRPC's longest back-off between two connection attempts, without its random part of 20 %.
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"

@@ -48,8 +48,8 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	return s
 }
 
-// The method "all" returns one entry for each kind of store. The entry "sandboxes" is either the sandbox store or the
-// container store. The runtime's version decides which store contains the times of sandboxes.
+// The method "all" returns one entry for each kind of store. The first entry is the store that contains the times of
+// sandboxes: the sandbox store or the container store, depending on the runtime's version.
 func (s *storeSet) all() []*degradable {
 	ofSandboxes := &s.sandboxes
 	if s.containers.on() || s.containers.refused.Load() {
@@ -144,7 +144,7 @@ func (a *responder) stampSandbox(
 func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
 	name, err := imagepull.Normalize(ref)
 	if err != nil || !a.stores.images.on() {
-		return nil, nil // for example, a bare image ID is not a name
+		return nil, nil // for example, the reference is a bare image ID, which Normalize rejects
 	}
 	stored, err := a.client.storedImage(ctx, name)
 	if err != nil {

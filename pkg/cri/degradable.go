@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is an optional feature of the runtime. Timelines are less precise without the feature. degradable is safe
-// for concurrent use as soon as the method "set" has returned.
+// degradable is an optional feature of the runtime. If the runtime lacks the feature, timelines are less precise.
+// degradable is safe for concurrent use as soon as the method "set" has returned.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store
@@ -36,8 +36,8 @@ func (d *degradable) disable() {
 }
 
 // tolerate returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
-// contain the object, has an internal error, or is missing. In these cases, tolerate returns nil, and the agent
-// continues without the object. tolerate disables a missing store.
+// contain the object, has an internal error, or is missing. After an error response, tolerate returns nil, and the
+// agent continues without the object. tolerate disables a missing store.
 func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

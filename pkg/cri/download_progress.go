@@ -19,7 +19,8 @@ type look struct {
 	// The field "arrived" contains the arrival times of complete blobs, for images whose pull is in progress. Later
 	// queries reuse the arrival times.
 	arrived map[digest.Digest]time.Time
-	// The field "received" contains the received bytes of each image. The next query needs these bytes.
+	// The field "received" contains the received bytes of each image. The next query uses these bytes to
+	// compute download rates.
 	received map[digest.Digest]*received
 	// The field "snapshotters" maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
@@ -41,8 +42,8 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// The blobs of some unpacked layers are absent. unpackedAt is the time when the last of these layers was unpacked.
-	// All these layers arrived before unpackedAt.
+	// A layer can be unpacked although its blob is absent. Such a layer arrived before it was unpacked, at an unknown
+	// time. unpackedAt is the latest time at which such a layer was unpacked.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.parts() {
@@ -101,8 +102,7 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 }
 
 // ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
-// that containerd has already unpacked for the image. If containerd downloads such a blob again, the download is for
-// another image.
+// that containerd has already unpacked for the image: a new download of this blob is for another image.
 func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {

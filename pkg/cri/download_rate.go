@@ -10,7 +10,7 @@ import (
 const (
 	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. Over a shorter
 	// time, the rate would say little about the next seconds. Over a longer time, the rate would not be recent.
-	// maxRateTime is longer than the usual scrape interval of 30 s, because each scrape queries the downloads.
+	// Each scrape queries the downloads, so maxRateTime must be longer than the usual scrape interval of 30 s.
 	minRateTime = 5 * time.Second
 	maxRateTime = 35 * time.Second
 	// If no byte of an image arrives for longer than stalledAfter, the download rate is unknown.
@@ -32,8 +32,8 @@ type received struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// The field "earlier" holds the totals of earlier queries, the oldest first. The method "next" removes the first
-	// total as soon as the second total is at least minRateTime old.
+	// The field "earlier" holds the totals of earlier queries, the oldest first. The method "next" removes a total
+	// if a later total is also at least minRateTime old.
 	earlier []receivedTotal
 }
 

@@ -88,8 +88,8 @@ type manifestsOf struct {
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
-	// The field "begun" contains manifests with layer labels. Their pulls began after "since", but containerd is
-	// downloading none of their blobs.
+	// The field "begun" contains each manifest that has layer labels, if a pull of the manifest began after "since" and
+	// containerd is downloading none of its blobs.
 	begun []listedManifest
 }
 
@@ -132,8 +132,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name several repositories of one registry, only the result "repository" is empty. In both cases,
-// the labels do not show which of the sources the pull in progress uses.
+// empty. If the labels name several repositories of one registry, only the result "repository" is empty. If the labels
+// name several sources, they do not show which source the current pull uses.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -41,7 +41,9 @@ func (a *responder) layers(ctx context.Context, refs []string, images []timeline
 			return err
 		}
 	}
-	for i := range images { // a second loop: the queries for arrival times come first, because ctx can end
+	// The first loop queries the arrival times of all images before this loop queries the snapshots, because ctx can
+	// end early.
+	for i := range images {
 		if len(found[i].layers) == 0 {
 			continue
 		}
@@ -138,8 +140,8 @@ func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, e
 
 // The method "snapshotter" returns the name of the snapshotter that holds the image with the given config. Several
 // snapshotters can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has
-// priority. If the default snapshotter does not hold the image, the result is the first snapshotter by name. If no
-// snapshotter is known, the result is the default snapshotter.
+// priority. If the default snapshotter does not hold the image, the result is the snapshotter whose name is first in
+// alphabetical order. If no snapshotter is known, the result is the default snapshotter.
 func (a *responder) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {

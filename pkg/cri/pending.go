@@ -19,8 +19,8 @@ const (
 
 // openRequest is the open request about one pod. The mutex of the type "pending" protects openRequest.
 type openRequest struct {
-	// The field "request" is empty while a worker runs the request. If a caller repeats the request in the meantime,
-	// the field "request" contains the repeated request.
+	// While a worker runs a request, the field "request" contains only newer requests about the pod, merged into one.
+	// Without newer requests, the field is empty.
 	request   timeline.RuntimeRequest
 	askedAt   time.Time // time of the latest request
 	notBefore time.Time // earliest time of the next attempt, after a failure

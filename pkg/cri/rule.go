@@ -89,7 +89,7 @@ func checkFilters(filters, want []string) error {
 	return nil
 }
 
-// smallBlob permits only requests that limit the size of the response, because a layer can have several gigabytes.
+// smallBlob permits only requests that limit the size of the response, because a layer can be several gigabytes large.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("the field \"size\" must be 1 to %d", maxBlob+1)

@@ -16,8 +16,8 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // If the runtime does not pull the sandbox image, the time from the request for a sandbox to the creation of its
-// container is usually shorter than shortStart. For such a sandbox, the agent does not query the runtime's images again
-// if it knows that the sandbox image was already on the node.
+// container is usually shorter than shortStart. If this time was shorter than shortStart, and if the agent knows that
+// the sandbox image was already on the node, the agent does not query the runtime's images again.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
@@ -101,7 +101,7 @@ func isPause(name string) bool {
 
 // sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some pinned
 // images have a pause name, sandboxImages returns only these images. If no pinned image has a pause name, sandboxImages
-// returns all pinned images. Several pinned images are usual: an upgrade keeps the previous version's image, and one
+// returns all pinned images. Several pinned images are common: an upgrade keeps the previous version's image, and one
 // image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {

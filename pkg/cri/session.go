@@ -33,7 +33,7 @@ type session struct {
 	runtime   string     // name and version, for messages
 	limits    string     // what the runtime cannot report, or empty
 	broken    chan error // capacity 1; isLost drops further errors, because only the first error counts
-	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
+	// The field "arrived" holds the blobs that were complete at the previous query for downloads. "arrived" needs no
 	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]time.Time
 	// The field "received" holds the received bytes of each image that was being pulled at the previous query for

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. A new pull rarely overlaps an older interval, so busyTime
-// forgets older intervals.
+// maxBusy is the maximum number of remembered intervals. If there are more, busyTime forgets the oldest interval,
+// because a new pull rarely overlaps it.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.

@@ -30,8 +30,8 @@ var durationBuckets = []float64{
 	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }
 
-// pullBuckets has few buckets, because each registry and outcome has its own series. Native histograms are more
-// precise. A recording rule uses the bucket of 5 s.
+// pullBuckets has few buckets, because each registry and outcome has its own series. Native histograms have finer
+// buckets. A recording rule uses the bucket of 5 s.
 var pullBuckets = []float64{1, 5, 15, 60, 300}
 
 // kubeletBuckets are the buckets of the kubelet's pod start-up metrics (pkg/kubelet/metrics,

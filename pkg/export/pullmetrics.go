@@ -130,7 +130,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 }
 
 // The method "label" returns a registry's label value. When a registry loses its label value, the method deletes the
-// registry's series. If the registry later gets its label value back, the new series begin at zero.
+// registry's series. If the registry later gets a label value again, its new series begin at zero.
 func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {

@@ -32,7 +32,7 @@ const (
 	FailureRegistryError Failure = "registry_error"
 	FailureOther         Failure = "other"
 
-	// FailureUnconfirmed replaces the reason for a failed pull if only Events report the failure.
+	// FailureUnconfirmed is the reason that Counted returns if only Events report the failure.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
@@ -108,7 +108,7 @@ var failureTable = []struct {
 // types. Quoted text can contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
-// WithoutQuotes returns a text without its quoted parts, because users can choose the quoted names.
+// WithoutQuotes returns a text without its quoted parts, because users can choose the quoted text.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
 // withoutNames returns a text without names, in lower case. withoutNames removes quoted text, references, hosts,

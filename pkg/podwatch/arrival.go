@@ -15,7 +15,7 @@ import (
 )
 
 // maxAnnotation, maxAnnotations and maxApplied limit the parts of an object that followers receive. The first two
-// limits are in bytes. The annotations of podlapse and of add-ons have several hundred bytes in total.
+// limits are in bytes. The annotations of podlapse and of add-ons take several hundred bytes in total.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
