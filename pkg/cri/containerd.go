@@ -154,8 +154,8 @@ func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Ima
 }
 
 // stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
-// pull completes, containerd writes the image under its full name, even if the pull downloaded nothing. The argument
-// "stored" can be nil.
+// pull completes, containerd updates the entry for the image's full name in its store, even if the pull downloaded
+// nothing. The argument "stored" can be nil.
 func stampImage(image *timeline.Image, stored *imagesapi.Image) {
 	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())

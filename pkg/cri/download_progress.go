@@ -82,9 +82,9 @@ func (l *look) progressOf(
 	return download, own, nil
 }
 
-// isOver reports whether the pull of an image is over: a label on the config shows that all layers are unpacked. isOver
-// also returns true if no pull began, or if the image is invalid. Callers must call isOver only if containerd is
-// downloading no blob of the image.
+// isOver reports whether the pull of an image is over. containerd sets a label on the image's config after it has
+// unpacked all layers, and isOver looks for this label. isOver also returns true if no pull began, or if the image is
+// invalid. Callers must call isOver only if containerd is downloading no blob of the image.
 func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil

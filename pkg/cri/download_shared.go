@@ -13,7 +13,7 @@ import (
 const downloadsAge = time.Second
 
 // sharedDownloads gives all callers the same response until the response reaches the age downloadsAge. sharedDownloads
-// starts no goroutine. The first caller that finds the response too old makes the query. Every other caller waits until
+// starts no goroutine. If the response is too old, the first caller sends a new query. Every other caller waits until
 // this query ends, the caller's context ends, or the timeout is over.
 type sharedDownloads struct {
 	timeout  time.Duration

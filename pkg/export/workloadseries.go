@@ -75,8 +75,8 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 	}
 }
 
-// labelsOf returns the labels of the pod's workload. The pods of a namespace without an owner are one workload, with
-// the kind Pod and without a name. If each of these pods were a workload, many such pods would leave no series for
+// labelsOf returns the labels of the pod's workload. All pods of a namespace that have no owner are one workload,
+// with the kind Pod and without a name. If each of these pods were a workload, many such pods would leave no series for
 // other workloads.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
