@@ -33,8 +33,8 @@ type LivePullRecord struct {
 	// State is absent if the runtime does not report the state, or if the agent cannot assign the state to one of
 	// several pulls.
 	State string `json:"state,omitempty"`
-	// Age is the time since the kubelet requested the pull. If the time of the request is unknown, Age is the time since
-	// the start of the pull.
+	// Age is the time since the kubelet requested the pull. If the time of the request is unknown, Age is the time
+	// since the start of the pull.
 	Age Seconds `json:"age_seconds"`
 	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. JSON omits a field if
 	// the agent does not know the value.

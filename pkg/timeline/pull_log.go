@@ -41,8 +41,8 @@ type loggedPull struct {
 	blocker     Blocker
 	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
 	from, until time.Time // when the kubelet asked the runtime, and when the runtime responded
-	// If the start is unknown, startUnknown is true, and the field "from" contains the time of the request. startUnknown
-	// is always true for a failed pull.
+	// If the start is unknown, startUnknown is true, and the field "from" contains the time of the request.
+	// startUnknown is always true for a failed pull.
 	startUnknown    bool
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
