@@ -14,9 +14,9 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed receives a signal when the list of pods of a shared watch changes, or when a listed pod's own watch
-	// changes. changed also receives a signal when a sample is complete or has failed. The capacity is 1, and senders
-	// drop a signal when the channel is full.
+	// For a shared watch, changed receives a signal when the list of its pods changes. changed also receives a signal
+	// when one of these pods' own watches has delivered all existing Events or stops, and when a sample is complete or
+	// has failed. The capacity is 1, and senders drop a signal when the channel is full.
 	changed chan struct{}
 
 	// The lock of Source guards the fields from "pods" to "yielding".

@@ -85,7 +85,7 @@ func countContainers(pod *corev1.Pod) int {
 }
 
 // slimCopy copies only the parts of a pod that the interface Follower promises. For example, the copy of a container
-// status contains only the name of the container and its restarts.
+// status contains only the container's name, its restart count, and the reason and exit code of its last termination.
 func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
