@@ -21,6 +21,14 @@ type Frames struct {
 	Edit func(event []byte) []byte
 }
 
+const (
+	// firstBuffer is the initial size of a watch's buffer in bytes.
+	firstBuffer = 4 << 10
+	// keptBuffer is the maximum size in bytes of the buffer that a watch keeps for its next event. A large event would
+	// otherwise cost memory until the watch ends.
+	keptBuffer = 64 << 10
+)
+
 // framedSerializer is a serializer that uses the type framer for watches.
 type framedSerializer struct {
 	runtime.NegotiatedSerializer
@@ -59,7 +67,7 @@ type framer struct {
 
 // NewFrameReader implements runtime.Framer.
 func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
-	return &frameReader{ReadCloser: f.Framer.NewFrameReader(r), frames: f.frames, buffer: make([]byte, 4<<10)}
+	return &frameReader{ReadCloser: f.Framer.NewFrameReader(r), frames: f.frames, buffer: make([]byte, firstBuffer)}
 }
 
 type frameReader struct {
@@ -88,6 +96,9 @@ func (r *frameReader) Read(into []byte) (int, error) {
 // next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead, or an error if
 // Frames.Instead is nil.
 func (r *frameReader) next() ([]byte, error) {
+	if len(r.buffer) > keptBuffer {
+		r.buffer = make([]byte, firstBuffer)
+	}
 	used := 0
 	for {
 		n, err := r.ReadCloser.Read(r.buffer[used:])

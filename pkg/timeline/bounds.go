@@ -142,12 +142,15 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future.
+// capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future. An
+// interval of up to eventSlack after an Event is an exception: the kubelet can send the Event before the milestone.
 // capAt returns true if at least one interval ended at the instant "now" or later.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
-		bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
+		if bs[i].bias != biasEarliest || bs[i].earliest+eventSlack < bs[i].latest {
+			bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
+		}
 	}
 	return cut
 }

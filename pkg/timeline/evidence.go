@@ -132,7 +132,9 @@ type containerEvidence struct {
 	requested, misnamed, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
-	pullStatuses  []pullStatus // the earliest entries, in order of time
+	// failedBeforeRun is true if statusFailure is from a status before the container's first run.
+	failedBeforeRun bool
+	pullStatuses    []pullStatus // the earliest entries, in order of time
 	// statusGapAt is the arrival time of the latest status that suggests a restart of the kubelet after a failed pull.
 	// After a restart, the kubelet reports no failure until it tries the pull again. Each status from a list also sets
 	// statusGapAt, because the agent can have missed statuses before the list.

@@ -84,7 +84,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone && c.WaitingReason != invalidName {
 		if c.WaitingReason != imageBackOff || !o.Pod.failedEarlier(c) {
-			e.applyPullFailure(evidence, o, c.PullFailure)
+			e.applyPullFailure(evidence, o, c)
 		}
 		if o.Live {
 			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
@@ -140,14 +140,15 @@ var createFailureMilestones = map[string]Milestone{
 
 // applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes the status immediately
 // after the failure. If no Event reports the failure, the timeline uses the arrival time of the status.
-func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
+func (e *Evidence) applyPullFailure(evidence *containerEvidence, o PodSeen, c Container) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
-	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, why}
-	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
-		c.statusFailure, e.changed = &f, true
+	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure}
+	if evidence.statusFailure == nil || f.compare(*evidence.statusFailure) < 0 {
+		evidence.statusFailure, e.changed = &f, true
+		evidence.failedBeforeRun = c.Attempt == 0 && c.LastRun == nil
 	}
-	if !slices.Contains(c.statusReasons, why) {
-		c.statusReasons, e.changed = append(c.statusReasons, why), true
+	if !slices.Contains(evidence.statusReasons, c.PullFailure) {
+		evidence.statusReasons, e.changed = append(evidence.statusReasons, c.PullFailure), true
 	}
 }
 

@@ -28,9 +28,11 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
 				wait.phase = PhaseContainerConfig // the runtime refused the image's name, so no attempt can succeed
 			}
-			if len(f.pulls[index].failures) == 0 ||
-				attempts[i-1].outcome == imagepull.OutcomeUnknown && f.pulls[index].restarts.has(a.attempt) {
-				wait.also = alsoKubeletSync // the kubelet might have restarted during the attempt
+			p := &f.pulls[index]
+			if len(p.failures) == 0 || p.restarts.has(a.attempt) &&
+				(attempts[i-1].outcome == imagepull.OutcomeUnknown || !f.knowsAllEvents() || p.requestLost()) {
+				// The kubelet might have restarted during the previous attempt or during an attempt without Events.
+				wait.also = alsoKubeletSync
 			}
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}

@@ -146,10 +146,36 @@ func (c *containerEvidence) withBackoffs(
 }
 
 // mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls that no
-// received Event or status shows. The argument w holds the possible phases between the milestone and "until".
+// received Event or status shows. The argument w holds the possible phases between the milestone and "until". If Events
+// about requests were lost, the kubelet might have restarted and requested the image twice.
 func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
-	return w.phases[0] == PhaseImageBackoff && !f.knowsAllEvents() &&
-		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
+	index := f.index(w.container)
+	if w.phases[0] != PhaseImageBackoff || index == podWide {
+		return false
+	}
+	p, lasted, failures := &f.pulls[index], until.sub(from.estimate()), int(w.attempt)
+	switch {
+	case slices.Contains(w.phases, PhaseKubeletSync):
+		return !f.knowsAllEvents() || p.requestLost()
+	case w.attempt == p.finalAttempt && p.finalRequestLost():
+		return lasted > imagepull.Backoff(failures)
+	}
+	return lasted > maxBackoff(PhaseImageBackoff, failures) && !f.knowsAllEvents()
+}
+
+// requestLost reports whether a pull ended although no Event reports its request. If the Event about the request was
+// lost, the agent can have missed other Events too.
+func (p *pullEvidence) requestLost() bool {
+	return p.finalRequestLost() || slices.ContainsFunc(p.failures, func(f failedPull) bool { return !p.requested(f.attempt) })
+}
+
+// finalRequestLost is requestLost for the pull that succeeded.
+func (p *pullEvidence) finalRequestLost() bool {
+	return p.pulled.known() && !p.pulled.present && !p.requested(p.finalAttempt)
+}
+
+func (p *pullEvidence) requested(attempt uint16) bool {
+	return slices.ContainsFunc(p.requests, func(c constraint) bool { return c.key.attempt == attempt })
 }
 
 // knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. The method ignores

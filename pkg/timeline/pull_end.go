@@ -44,11 +44,11 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
 		// The image was not pulled again after this pull, so the latest timestamp belongs to this pull.
-		if ofFirst && !image.pulledOnce() {
-			return pullEndBetween(at(first), at(last)) // two pulls ran at the same time
+		if ofFirst {
+			return pullEndBetween(at(first), at(last)) // possibly, two pulls ran at the same time
 		}
 		return pullEndBetween(at(last), at(last))
-	case of(last):
+	case of(last) && !p.present:
 		return pullEnd{at(last), maxInstant}
 	case ofFirst:
 		return pullEnd{at(first), maxInstant}

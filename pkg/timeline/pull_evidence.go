@@ -67,8 +67,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		p.refuted = p.refuted || refuted
 		return refuted || failed.earliest > end
 	})
-	first := e.containers[index].statusFailure
-	if len(failures) > 0 || first != nil && first.latest > end {
+	first := e.statusFailureBefore(index, end)
+	if len(failures) > 0 {
 		first = nil
 	}
 	if own := e.containers[index].requested; first != nil && len(own) > 0 && first.latest < own[0].earliest {

@@ -72,6 +72,22 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
+// statusFailureBefore returns the failed pull that the first status with a failed pull reports, or nil if the failure
+// possibly came after the given end of the container's pulls. A status can arrive after this end, although the kubelet
+// wrote it before the container's first run. This status reports a pull that failed before the end.
+func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
+	c := &e.containers[index]
+	switch first := c.statusFailure; {
+	case first == nil || first.latest <= end:
+		return first
+	case c.failedBeforeRun:
+		clamped := *first
+		clamped.latest = end
+		return &clamped
+	}
+	return nil
+}
+
 // isBefore reports whether the failure in a status certainly came before another failure. If the other failure is from
 // an Event, the Event's time can be a little later than the failure.
 func (f failureEvent) isBefore(other failureEvent) bool {

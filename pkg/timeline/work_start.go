@@ -67,13 +67,16 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// does not start this work immediately after the previous init container ended or after the previous sidecar started,
+// starts this work only after the start of the sandbox, which some runtimes do not report. The kubelet also does not start this work immediately after the previous init container ended or after the previous sidecar started,
 // because the kubelet detects both only when it lists the running containers. The kubelet also waits for a sidecar's
 // startup probe, for a post-start hook, and during back-off. After the last of these waits, the kubelet creates the
 // container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
+	}
+	if begun, known := f.e.latestTime(podMilestone(MilestoneSandboxRunning)); !known || then < begun {
+		return true
 	}
 	for i := range f.e.pod.Containers {
 		before := &f.e.pod.Containers[i]
