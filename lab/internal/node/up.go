@@ -95,7 +95,7 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// The method "start" starts all components that do not run yet, in the order of their dependencies. Components that do
+// The method "start" starts all components that are not running, in the order of their dependencies. Components that do
 // not depend on each other start concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // a repair also creates missing directories

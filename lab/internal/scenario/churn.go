@@ -20,7 +20,7 @@ import (
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
 // The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps only the
-// data of one hour.
+// data of the last hour.
 const (
 	shortestChurn = 25
 	longestChurn  = 50

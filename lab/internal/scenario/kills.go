@@ -47,7 +47,7 @@ func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 			return err
 		}
 		interrupted := sleep(ctx, k.down)
-		// The agent restarts even after an error, because the next user of the node expects a running agent.
+		// Restart the agent even if the wait was interrupted: the next user of the node expects a running agent.
 		if err := b.Node.RestartAgent(); err != nil {
 			return err
 		}

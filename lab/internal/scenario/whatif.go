@@ -36,7 +36,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // c.together pairs take as long as one pair
+		pairs := make([]whatIfPair, max(count, c.together)) // fewer than c.together pairs would save no time
 		run := whatIfRun{b, arrivals, c}
 		if err := run.all(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -71,8 +71,8 @@ type whatIfTruth struct {
 	low, high time.Duration
 	// steps is the total time of the steps that no change of the scenario affects: from the creation until the sandbox
 	// was running, and from the request to start the main container until this container was running. If the pod has no
-	// readiness probe, steps also includes the time from the start of the main container until the pod was ready. The
-	// times are from containerd's log and from the scenario's watch.
+	// readiness probe, the field also includes the time from the start of the main container until the pod was ready.
+	// The times are from containerd's log and from the scenario's watch.
 	steps time.Duration
 }
 

@@ -63,7 +63,8 @@ type Kubernetes struct {
 // kubelet's credential plugins. Before version 1.33, the kubelet runs these plugins after the Event Pulling, and the
 // duration in the Event Pulled includes their time (pkg/kubelet/images/puller.go). From version 1.33 on, the kubelet
 // runs the plugins before the Event Pulling. An agent recognizes newer kubelets by the field status.observedGeneration
-// of pods. By default, kubelets set this field only from version 1.34 on, so kubelet 1.33 looks like an older kubelet.
+// of pods. By default, kubelets set status.observedGeneration only from version 1.34 on, so an agent cannot distinguish
+// kubelet 1.33 from earlier kubelets.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.
