@@ -78,8 +78,8 @@ type yamlWriter struct {
 }
 
 // value reads the next JSON value and writes it as YAML. The argument "lead" is the text that comes before the value on
-// the same line. The argument "indent" is the indent of all further lines. If the argument "behindKey" is true, an
-// object or array that is not empty begins on a new line.
+// the same line. The argument "indent" is the indent of all lines after the first line. If the argument "behindKey"
+// is true, an object or array that is not empty begins on a new line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 const (
 	// eventSlack is the maximum time between a step of the kubelet and the kubelet's Event about this step. The kubelet
 	// creates the Event in the function that performs the step, so only the scheduling of a thread delays the Event.
-	// The Event was 34 ms late on a node whose load was three times its number of cores.
+	// On a node whose load was three times its number of cores, an Event was delayed by 34 ms.
 	eventSlack = instant(100 * time.Millisecond)
 	// responseDelay is the maximum time between the runtime's response and the kubelet's Event about this response. The
 	// response passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes the delay of the response. The response was 105 ms late on a node whose load
-	// was several times its number of cores.
+	// in the kubelet's message includes the delay of the response. On a node whose load was several times its number of
+	// cores, a response was delayed by 105 ms.
 	responseDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
 	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
@@ -78,8 +78,8 @@ const (
 	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
 	// before the step.
 	biasEarliest
-	// The best estimate is the end of the interval minus eventSlack. The interval ends eventSlack after the arrival of
-	// a live Event, because the kubelet creates this Event just before the step.
+	// The best estimate is the end of the interval minus eventSlack. The kubelet creates an Event just before the
+	// step, so this interval ends at the arrival of the live Event plus eventSlack.
 	biasSlack
 	// The best estimate is the end of the interval minus usualSync, because the kubelet reports the step only at its
 	// next sync.

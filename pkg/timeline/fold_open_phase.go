@@ -204,9 +204,9 @@ func (w *phaseCandidates) add(phases ...Phase) {
 }
 
 // reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone has happened.
-// While both milestones are unknown, the pod can be in either step. For example, the runtime reports the beginning of a
-// sandbox only when the sandbox runs. Another example is a pull: the agent learns its start only from the runtime's
-// response at the end of the pull.
+// While both milestones are unknown, the pod can be before the first milestone or between the two milestones. For
+// example, the runtime reports the beginning of a sandbox only when the sandbox runs. Another example is a pull: the
+// agent learns its start only from the runtime's response at the end of the pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

@@ -163,8 +163,8 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// acceptsRun reports whether the evidence accepts facts about a run. If the run is later than the known run, acceptsRun
-// first clears the facts about the known run.
+// acceptsRun returns false if the run is earlier than the known run, or if s is nil. If the run is later than the known
+// run, acceptsRun clears all facts about the known run except the times of the Killing Events.
 func (s *stopEvidence) acceptsRun(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:

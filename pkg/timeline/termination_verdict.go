@@ -97,9 +97,10 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the reason for a container's kill is unknown. If the container has phases, all of
-// them must be unattributed, and one of them must be able to contain PhaseKill. If the container has no phases,
-// Stop.Timed must be false. Before an unexplained kill, the container might not have received a stop signal.
+// killUnexplained reports whether the reason for a container's kill is unknown. For a container with phases,
+// killUnexplained returns true if all these phases are unattributed and PhaseKill is a candidate of at least one phase.
+// For a container without phases, killUnexplained returns true if Stop.Timed is false. Before an unexplained kill, the
+// container might not have received a stop signal.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

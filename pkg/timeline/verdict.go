@@ -47,7 +47,7 @@ func (t Timeline) Verdict() string {
 }
 
 // mergedParts adds up the phases in which the same party did the same work. For example, all pulls from one registry
-// are one part, because the registry needed the time.
+// are one part, because the registry is responsible for their time.
 func (t Timeline) mergedParts() []part {
 	var parts []part
 	for _, s := range t.Phases {
@@ -194,8 +194,9 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// namesHook reports whether the container of a span is certainly the container with the post-start hook. If a span
-// might also contain other work, the span might name the container of that work instead.
+// namesHook reports whether the container of a span is certainly the container with the post-start hook. If a group
+// phase has candidates other than PhasePostStartHook and PhaseKubeletSync, its container can belong to one of these
+// other candidates.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// queries contains the queries of one report, one query per line. The period of the report ends at the time that Until
-// returns, and has the constant Length as its length. A test of package fleetmetrics writes queries.txt.
+// queries contains the queries of one report, one query per line. The period of the report is as long as the constant
+// Length, and ends at the time that Until returns. A test of package fleetmetrics writes queries.txt.
 //
 //go:embed queries.txt
 var queries string
