@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the node's pod objects that the watch delivered, without fields that can contain secrets. Objects
-// encodes each object in protobuf and compresses the result. Objects decompresses an object on request. Objects is safe
-// for concurrent use. Objects implements podwatch.Keeper.
+// Objects is a cache of the pod objects that the watch delivered, without fields that can contain secrets. The cache
+// encodes each object in protobuf and compresses the result. The cache decompresses an object on request. The cache is
+// safe for concurrent use, and implements podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 

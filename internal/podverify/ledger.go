@@ -31,7 +31,7 @@ func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }
 
-// Gone forgets the version of a pod.
+// Gone removes the known version of a pod.
 func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }

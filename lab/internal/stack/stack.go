@@ -36,10 +36,10 @@ type Stack struct {
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
-	// Lacks lists features of Kubernetes that the stack does not have. Scenarios skip the cases that need a missing
-	// feature.
+	// Lacks contains the features of Kubernetes that the stack does not have. Scenarios skip the cases that need a
+	// missing feature.
 	Lacks []Feature `json:"lacks"`
-	// Limits lists what the programs of the stack cannot report. Each entry is one sentence.
+	// Limits contains one sentence for each fact that the stack's programs cannot report.
 	Limits []string `json:"limits"`
 }
 
