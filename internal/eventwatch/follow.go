@@ -130,10 +130,10 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 	}
 }
 
-// The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. If the API server reports the expired revision before the agent calls the method "accept",
-// the error does not count as a failure, and the result is true. Otherwise, the result is false. A slow API server can
-// report the expired revision after the call of "accept".
+// The method "failed" handles an error that ended a watch. The method "expired" handles an expired revision, unless the
+// watch has delivered a newer Event. The result is true only if the API server reports the expired revision before the
+// agent calls the method "accept": then the error is not a failure. A slow API server can also report the expired
+// revision after this call.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

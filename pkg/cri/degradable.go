@@ -18,7 +18,7 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// The method "set" sets all fields. If the argument "enabled" is false, the feature stays disabled.
+// The method "set" initializes d. If the argument "enabled" is false, the feature stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)

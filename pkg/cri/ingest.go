@@ -64,8 +64,8 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 	return running
 }
 
-// parseRefKey parses the name of a pull's ingest. The name of the ingest has the form layer-sha256:…, or
-// layer-NAME@sha256:… for a descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
+// parseRefKey parses the name of a pull's ingest. The name has the form KIND-DIGEST, for example layer-sha256:…, or
+// KIND-NAME@DIGEST for a descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
 func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	kind, key, ok := strings.Cut(ref, "-")
 	if at := strings.LastIndexByte(key, '@'); at >= 0 {
@@ -88,8 +88,8 @@ type manifestsOf struct {
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
-	// The field "begun" contains each manifest that has layer labels, if a pull of the manifest began after "since" and
-	// containerd is downloading none of its blobs.
+	// The field "begun" contains the manifests of pulls that began after "since" and are not downloading a blob now.
+	// These manifests have layer labels.
 	begun []listedManifest
 }
 
@@ -132,8 +132,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name several repositories of one registry, only the result "repository" is empty. If the labels
-// name several sources, they do not show which source the current pull uses.
+// empty. If the labels name one registry and several repositories, only the repository is empty. The labels do not show
+// which of several sources the current pull uses.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -27,8 +27,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 }
 
 // The method "credentials" returns the part of a pull's measured duration that a credential plugin might have used.
-// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before
-// the image's manifest arrives.
+// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin
+// ends before the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -226,8 +226,8 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 }
 
 // afterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time that can
-// have another cause. After a failed sandbox, the kubelet waits before its next attempt. If the later milestone comes
-// after the end of this wait, the kubelet might have been stopped for the time between them.
+// have another cause. After a failed sandbox, the kubelet waits at least podRetryLeast before its next attempt. During
+// the rest of the time to the milestone, the kubelet might have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -249,8 +249,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns the longest time for which the kubelet might have been stopped. The result is the sum of
-// beyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
+// kubeletAway returns the longest time for which the kubelet might have been stopped. kubeletAway adds up the results
+// of beyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -311,9 +311,8 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
-// reached it. Without this proof, refusalDue assumes that the pod has not reached the limit, because a later result
-// could hide that the kubelet was stopped. refusalDue returns maxInstant if no Event watch shows the kubelet's
-// attempts.
+// reached it. Without this proof, refusalDue ignores the limit, because a result that is too late could hide that the
+// kubelet was stopped. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

@@ -27,8 +27,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // appendScheduling adds the steps from the creation to the binding. The agent sees a pod only after its binding, so the
 // fold derives the earlier steps from the pod object:
 //
-//   - If the scheduler finds no node, the scheduler writes this result to the pod's condition, and thus to the managed
-//     fields. The pod object shows only the time of the latest write. Before this write, the pod might have waited for
+//   - If the scheduler finds no node, the scheduler writes this result to the condition PodScheduled. The managed
+//     fields show only when the scheduler last wrote this condition. Before this time, the pod might have waited for
 //     the scheduler instead of a node.
 //   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
 //     volume. The pod object does not show the wait for a volume.

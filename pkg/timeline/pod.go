@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pod is the part of a pod object that start-up timing needs. Times are truncated to seconds, because the API server
-// stores only whole seconds. A zero time means that the object does not contain the time.
+// Pod is the part of a pod object that start-up timing needs. All times except ReadAt are truncated to seconds, because
+// the API server stores only whole seconds. A zero time means that the object does not contain the time.
 type Pod struct {
 	UID string `json:"uid"`
 	// RuntimeUID is the pod's UID in the kubelet and in the runtime. RuntimeUID differs from UID only for static pods.
@@ -33,9 +33,9 @@ type Pod struct {
 	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. In this case,
-	// status.observedGeneration is equal to metadata.generation, which the request has increased. DeletionObserved is
-	// always false if the kubelet does not set status.observedGeneration.
+	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. The request
+	// increases metadata.generation, so DeletionObserved is true if status.observedGeneration has the same value.
+	// DeletionObserved is always false if the kubelet does not set status.observedGeneration.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.
@@ -44,9 +44,9 @@ type Pod struct {
 	// the component that terminates the pod.
 	Disruption string `json:"disruption,omitzero"`
 
-	// Generation is metadata.generation, which counts the versions of the spec from 1. The binding of a pod to a
-	// node does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because
-	// earlier versions do not count the versions of a pod's spec.
+	// Generation is metadata.generation, which counts the versions of the spec from 1. The binding of a pod to a node
+	// does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because earlier API
+	// servers do not set the field for pods.
 	Generation int64 `json:"generation,omitzero"`
 	// KubeletGeneration is status.observedGeneration. By default, kubelets of version 1.34 and later set this field.
 	// Kubelet 1.33 sets the field only with the feature gate PodObservedGenerationTracking. KubeletGeneration is 0 if

@@ -47,8 +47,8 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 }
 
 // graceOver reports whether more than "grace" has passed since the agent learned that the start-up ended, or since
-// Scope.ResumedAt, whichever is later. If the later time is more than "grace" in the future, graceOver also returns
-// true. So after somebody sets the clock back, the agent does not wait for hours until the clock catches up.
+// Scope.ResumedAt, whichever is later. If the later of these two times is more than "grace" in the future, graceOver
+// also returns true. So after somebody sets the clock back, the agent does not wait until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -84,7 +84,8 @@ func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }
 
-// reachedNodeAt returns the best evidence of the time when a pod reached the node, truncated to seconds.
+// reachedNodeAt returns the best known time at which a pod reached the node. The time is truncated to seconds, unless
+// it is ReadAt.
 func (p *Pod) reachedNodeAt() time.Time {
 	if !p.ReadAt.IsZero() {
 		return p.ReadAt

@@ -43,8 +43,7 @@ func (l leases) take(id string) (string, error) {
 	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// forEach calls a function for every lease. The arguments of the function are the path of the lease's file and the
-// container's ID.
+// forEach calls the function "visit" for every lease, with the path of the lease's file and the container's ID.
 func (l leases) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {

@@ -16,7 +16,8 @@ import (
 // publishes this module.
 type definition struct{ module, version, file string }
 
-// definitions returns the locations for all kinds that the manifests use and that are not part of Kubernetes.
+// definitions returns the locations of the CustomResourceDefinitions for all kinds that the manifests use and that are
+// not part of Kubernetes.
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the exam. The seed determines the duration of each fault, and which faults the drawn
-// rows combine.
+// examStages returns all rows of the exam. The seed determines the duration of each fault, and which faults drawRows
+// selects.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
 	words := func(component string) string { return component + " is stopped during " }

@@ -23,7 +23,7 @@ import (
 )
 
 // pressureSampler records a kernel counter: the total time for which tasks have waited for a resource. pressureSampler
-// reads this counter much more often than the agent does.
+// reads the kernel counter much more often than the agent does.
 type pressureSampler struct {
 	resource string // "cpu" or "io"
 	stop     func()
@@ -130,8 +130,8 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// A comparison accepts a larger difference if tasks waited near the start or the end of a phase. longestWait is the
-// largest increase of the accepted difference, because tasks can wait continuously on a busy machine.
+// A comparison accepts a larger difference if tasks waited near the start or the end of a phase. longestWait limits how
+// much the accepted difference can increase, because tasks can wait all the time on a busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the start and near the end of an interval. The result is at most
