@@ -48,8 +48,8 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// followers contains the goroutines that follow or poll agents, and the board that shows the agents' data. Only one
-// goroutine uses the board.
+// followers manages the goroutines that follow or poll agents, and holds the board that shows the agents' data. Only
+// one goroutine uses the board.
 type followers struct {
 	agentQuery
 	config  topConfig

@@ -114,8 +114,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// If the API server reports an error after it accepted the watch, only this watch ends. For example,
-				// etcd might no longer have the revision (status 410).
+				// After the API server has accepted the watch, an error concerns only this watch. For example, etcd
+				// might no longer have the revision (status 410).
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()
