@@ -37,12 +37,12 @@ func (d *degradable) disable() {
 
 // tolerate returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
 // contain the object, has an internal error, or is missing. After an error response, tolerate returns nil, and the
-// agent continues without the object. tolerate disables a missing store.
+// agent continues without the object. If the store is missing, tolerate also disables the feature.
 func (d *degradable) tolerate(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// If err says that the store is missing, unlessMissing disables the store and returns nil. For every other error,
+// If err says that the store is missing, unlessMissing disables the feature and returns nil. For every other error,
 // unlessMissing returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
