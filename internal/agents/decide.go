@@ -21,11 +21,12 @@ type race struct {
 	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request over the proxy, or over a port-forward if experience.preferForward is true. If the request
-// fails, or gets no response within raceAfter, decide also tries the other way. If the other way would also fail
-// (attempt.final), decide returns the error response immediately. Later requests use the way that reached the agent
-// first (attempt.reached). The agent can receive the request twice. A repeated request is harmless, because requests
-// have no body and change nothing.
+// decide sends the request over the proxy. If this attempt fails, or gets no response within raceAfter, decide also
+// sends the request over a port-forward. If experience.preferForward is true, decide starts with the port-forward
+// instead of the proxy. If the error of the proxy shows that a port-forward would also fail (attempt.final), decide
+// returns this error immediately. Later requests use the proxy or a port-forward: the one that reached the agent first
+// (attempt.reached). The agent can receive the request twice. A repeated request is harmless, because requests have no
+// body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -73,7 +74,7 @@ func (r *race) start(w way) {
 	go func() { r.results <- r.route.try(w, request) }()
 }
 
-// The method "won" records the way that reached the agent and returns the response.
+// The method "won" records whether the proxy or a port-forward reached the agent, and returns the response.
 func (r *race) won(got attempt) *http.Response {
 	learned := r.route.learned
 	r.route.decided.Store(int32(got.way))

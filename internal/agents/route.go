@@ -22,8 +22,8 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long decide waits for a response to its first attempt, before it also tries the other way. If
-	// the network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long decide waits for a response to its first attempt before it starts a second attempt. If the
+	// network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
@@ -124,8 +124,8 @@ type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent itself responded, and not with the error notLocal
-	final    bool           // the other way to reach the agent would also fail
+	reached  bool           // the agent itself responded, but not with the error notLocal
+	final    bool           // the request would also fail over a port-forward
 	local    bool           // the agent accepts only loopback clients
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// silentAfter is how long an agent can stay silent before the query to another agent begins. Dead nodes often
-	// accept no connection and send no error. Without silentAfter, many dead agents would delay the queries to all
-	// other agents. An agent whose response has begun is not silent, even if the response takes a long time.
+	// If an agent has not responded after silentAfter, the query to another agent can begin. Dead nodes often accept no
+	// connection and send no error. Without silentAfter, many dead agents would delay the queries to all other agents.
+	// An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
 	// maxSilent is how many queries to silent agents can run in addition to AtOnce other queries. Waiting for a silent
 	// agent costs the API server hardly more than an open connection. Even if no agent responds, the number of silent
@@ -33,7 +33,7 @@ func newSlots() slots {
 	return slots{make(chan struct{}, AtOnce), make(chan struct{}, maxSilent)}
 }
 
-// The type "slot" is the slot of one query.
+// A slot is the right to run one query.
 type slot struct {
 	slots         slots
 	firstResponse chan struct{} // closed after the agent's first response

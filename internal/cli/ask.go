@@ -112,8 +112,8 @@ func (a agentQuery) noteFailed(failed []error) {
 	}
 }
 
-// The type "omitted" is the note that a list does not contain all pods. Unlike the other errors in the list of failed
-// agents, "omitted" is not the error of an agent.
+// The type "omitted" is the note that a list does not contain all pods. The list of the agents' errors can also contain
+// this note.
 type omitted struct{ pods int }
 
 // Error implements error.

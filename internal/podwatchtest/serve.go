@@ -207,7 +207,7 @@ func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan
 	return news, s.changed, s.lost, expired
 }
 
-// withKind returns a copy of an object. The copy contains the object's kind, because clients expect the kind in
+// withKind returns a copy of an object with the fields apiVersion and kind, because clients expect these fields in
 // responses.
 func withKind(o object) object {
 	o = o.DeepCopyObject().(object)

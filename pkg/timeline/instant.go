@@ -30,8 +30,8 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
-// minInstant as a lower bound means no limit. maxInstant as an upper bound means no limit. An interval from minInstant
-// to maxInstant means that nothing is known.
+// An interval that begins at minInstant has no lower limit. An interval that ends at maxInstant has no upper limit. An
+// interval from minInstant to maxInstant means that nothing is known.
 const (
 	minInstant = instant(-1 << 63)
 	maxInstant = instant(1<<63 - 1)

@@ -12,8 +12,8 @@ import (
 
 // describeQueue describes, as text, why the pulls in the given spans waited in the node's pull queue. The text is empty
 // if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for the whole
-// wait. If the other pull was of the same image, the text also names the registry, because the waiting pull would wait
-// for the same download even without the queue.
+// wait. If the other pull was of the same image, the text also names the registry: even without the queue, the pod
+// would wait for this download.
 func (t Timeline) describeQueue(spans []Span) string {
 	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
@@ -43,7 +43,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 
 // queueDelay summarizes the fields Pull.BlockedBy of the waiting pulls in a list of spans.
 type queueDelay struct {
-	image    string        // the image of the other pulls; empty if it is unknown, or if their images differ
+	image    string        // the image whose pulls caused the delay; empty if it is unknown or if there are several
 	waited   time.Duration // sum of Pull.BlockedBy.Waited
 	same     bool          // each waiting pull needed the same image as the pull that delayed it
 	registry string        // the registry of the image as text, if "same" is true
@@ -179,8 +179,8 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 unless all
-// bytes certainly arrived between StartedAt and DownloadedAt and belong to this pull alone.
+// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 if the
+// evidence does not prove that all bytes arrived in this period and belong to this pull alone.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0

@@ -19,7 +19,7 @@ type documentedShell struct {
 	b           *bench.Bench
 	dir         string            // the working directory
 	environment []string          // environment variables of the commands
-	names       map[string]string // name in the lab, by placeholder
+	names       map[string]string // the lab's name for each placeholder in the documents
 	releases    *helmReleases     // current state of the Helm releases
 }
 
@@ -125,7 +125,8 @@ func (p *documentedProcess) await() error {
 }
 
 // The method "stop" interrupts the command like Ctrl-C. The method returns an error if the command ended before the
-// interrupt. The method also returns an error if the command does not react to the interrupt as documentedRun requires.
+// interrupt. The method also returns an error if the command does not end within interruptLimit, or fails after the
+// interrupt. An exit because of SIGINT is a failure only if documentedRun.exits is true.
 func (p *documentedProcess) stop() error {
 	defer p.end()
 	select {

@@ -24,8 +24,7 @@ import (
 const (
 	attacksAtOnce = 2  // number of attacks that run at the same time
 	roundsAtMost  = 20 // maximum number of rounds in one block
-	// roundsAtLeast is the minimum number of rounds of an attack, because some attacks change objects that earlier
-	// rounds created.
+	// An attack has at least roundsAtLeast rounds, because some attacks change objects that earlier rounds created.
 	roundsAtLeast = 3
 	roundEvery    = 2 * time.Second // minimum time between the starts of two rounds
 )
@@ -36,7 +35,7 @@ const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.
 type tenant struct {
-	bench     *bench.Bench // source of other tenants' pod names, UIDs and images; a tenant can know these values
+	bench     *bench.Bench // provides names, UIDs and images of other tenants' pods; real tenants can know them
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
@@ -51,7 +50,7 @@ type tenant struct {
 // hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds after which the attack stops in each block; 0 if it runs in all rounds
+	rounds  int  // number of rounds at the start of each block that run the attack; 0 if all rounds run it
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
@@ -154,7 +153,8 @@ func (t *tenant) attack(ctx context.Context) error {
 	return nil
 }
 
-// awaitRounds waits until the attack has completed enough rounds. awaitRounds fails if the attack ends first.
+// awaitRounds waits until the attack has completed roundsAtLeast rounds. If the attack ends after fewer rounds,
+// awaitRounds fails.
 func (t *tenant) awaitRounds(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.mu.Lock()

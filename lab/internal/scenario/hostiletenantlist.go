@@ -15,7 +15,7 @@ import (
 )
 
 // Sizes of large values, in bytes. etcd accepts requests of up to 1.5 MiB. A request contains the name of an Event
-// three times, so largeName is less than a third of 1.5 MiB.
+// three times, so largeName is less than a third of etcd's limit.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000

@@ -31,8 +31,8 @@ type lazyCase struct {
 	mounted  bool // true if the image has a layer that the snapshotter mounts
 	ordinary int  // size in bytes of the layer that the runtime downloads itself; 0 if there is no such layer
 	// below is true if the ordinary layer is below the mounted layer. When the runtime reaches an ordinary layer, it
-	// starts to download this layer and all layers above it. The runtime asks the snapshotter about a layer above the
-	// ordinary layer only after the download of that layer has started.
+	// starts to download this layer and all layers above it. For each layer above the ordinary layer, the runtime
+	// starts the download before it asks the snapshotter about the layer.
 	below    bool
 	attempt  bench.Attempt
 	timeline agent.Timeline
@@ -170,8 +170,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if pull.Lazy != c.mounted {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
-	// The verdict names only the longest phases. If content arrives while the container runs, the phase of this arrival
-	// lasts at least a second, so the verdict names this phase.
+	// The verdict names only the longest phases. If content arrives while the container runs, the phase in which the
+	// content arrives lasts at least a second, so the verdict names this phase.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+
@@ -182,8 +182,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 }
 
 // judgeBytes requires that the agent counts only bytes that arrived, and that the agent reports a rate only if all
-// bytes arrived during the pull. If the ordinary layer is below the mounted layer, the bytes can be unknown, because
-// the runtime stops the download of the mounted layer.
+// bytes arrived during the pull. If the ordinary layer is below the mounted layer, the agent may report no bytes,
+// because the runtime starts the download of the mounted layer and then cancels it.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download
 	if pull.Download != nil {

@@ -125,10 +125,10 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 
 // sameSpans compares the IDs of the spans in two reports about the same start-up. A span that is in both reports must
 // have the same ID in both reports. The two agents can have different evidence, so each report can have spans that the
-// other report lacks. At least 90 percent of the first report's spans must be in both reports.
+// other report lacks. At least 90 percent of the first report's spans must also be in the second report.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // IDs of each span, by the description in the field "identity"
+	named := make(map[string]string) // IDs of the first report's spans, by spanIdentity.identity
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}

@@ -97,7 +97,7 @@ func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions strin
 	return response, err
 }
 
-// shownWorkload is what the page must show.
+// shownWorkload contains the texts that the page must show about a workload.
 type shownWorkload struct{ page.Workload }
 
 // shown returns what the page must show for a response.

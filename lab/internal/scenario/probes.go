@@ -21,20 +21,19 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// The timeout covers all stages of an attempt. probeConnect is the longest total duration of the stages before the
-	// stage that times out, so this stage lasts at least probeTimeout-probeConnect.
+	// The timeout covers all stages of an attempt. probeConnect is the maximum time of an attempt before the stage that
+	// times out. This stage gets the rest of the timeout: at least probeTimeout-probeConnect.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
-// askedOf is a probe in the probes file, with three expectations: the result of the attempts, the stage with this
-// result, and the shortest duration of this stage.
+// askedOf is a probe in the probes file, with the expected result and the expected duration of its attempts.
 type askedOf struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
 	result     string
-	stage      string // stage with the expected result; empty if the result has no stage
+	stage      string // stage whose duration the scenario checks; empty if it checks only the total duration
 	least      time.Duration
 }
 

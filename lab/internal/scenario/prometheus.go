@@ -163,8 +163,8 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), roundingError)
 }
 
-// The edges of the agent's buckets in seconds. The histogram of pulls has fewer buckets than the histogram of
-// start-ups.
+// The edges of the buckets in the agent's histograms, in seconds. The histogram of pulls has fewer buckets than the
+// histogram of start-ups.
 var (
 	startupEdges = []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
 	pullEdges    = []float64{0, 1, 5, 15, 60, 300, math.Inf(1)}

@@ -29,9 +29,9 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighborInstants contains two instants from the runtime. At the instant in the field "before", the kubelet had not
-// yet requested the image. At the instant in the field "after", the kubelet had the image. An instant is zero if the
-// step did not happen.
+// neighborInstants contains the times of a step before a pull and of a step after this pull, from the runtime's log. At
+// the time in the field "before", the kubelet had not yet requested the image. At the time in the field "after", the
+// kubelet had the image. The field of a step that did not happen is zero.
 type neighborInstants struct{ before, after time.Time }
 
 // runtimeLog returns containerd's log about a pod for an agent without Events, and an empty log for an agent with
@@ -47,7 +47,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return log, err
 }
 
-// neighborsIn returns the instants before and after a pull. The pull is for a container or an image volume.
+// neighborsIn returns the neighborInstants of the pull for a container or an image volume.
 func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighborInstants) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
@@ -83,7 +83,7 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt) + slowResponse(a)
 	}
-	if !s.runtime { // without the runtime, the times of the steps before and after the pull are from the pod's status
+	if !s.runtime { // only the pod's status shows the steps before and after the pull
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
@@ -103,8 +103,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 }
 
 // slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
-// this time is as short as usual. Before the response, the runtime stores more records of the image, and a slow disk
-// can delay these records. The agent sees only the runtime's first record of the image, and the step after the pull.
+// this time is at most responseLate. Between its first record and its response, the runtime stores other records of the
+// image, and a slow disk can delay these writes. The agent sees only the runtime's first record of the image, and the
+// step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -122,17 +123,17 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff is the largest accepted ratio of the true total of the waits between attempts to the total that an agent
-// without Events reports. The pod's status shows each failed pull. After a failed pull, the kubelet waits at least for
-// the duration of its back-off.
+// leastBackoff limits the error of an agent without Events: the agent must report at least the true total of the waits
+// between attempts, divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet
+// waits at least for the duration of its back-off.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
 // attempts. Each wait starts at the end of an attempt and ends with the next request.
 func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
-		// The pod's status shows each failed pull only some time after the failure, and no evidence shows the times of
-		// the requests. An agent without Events knows only that each wait contains the kubelet's back-off (see
+		// The pod's status shows each failed pull only some time after the failure. No evidence shows when the kubelet
+		// requested the pulls. An agent without Events knows only that each wait contains the kubelet's back-off (see
 		// leastBackoff). The part of a wait that exceeds the back-off could also belong to a pull.
 		if near.after.IsZero() {
 			return 0
@@ -168,11 +169,11 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 
 // The method "limit" returns the largest allowed difference between a reported duration of the attempt and the truth.
 // If the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
-// the evidence is not exact, the result is "exact" plus the agent's error bound. The agent's error bound must not
-// exceed the error bound that the agent's evidence allows.
+// the evidence is not exact, "limit" adds the agent's error bound to the constant "exact". The agent's error bound must
+// not exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. But a larger error bound
-// for this reason does not raise the limit, because no pull's duration in the lab includes a credential plugin.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The larger error bound
+// does not raise the limit, because the true durations of pulls in the lab never include the run of a plugin.
 func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact
@@ -185,7 +186,7 @@ func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, wors
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // durations in the logs can differ from the truth by up to "exact"
+	if stated > worst+exact { // durations in the logs can be wrong by up to the constant "exact"
 		j.verdict.Problem("%s: the agent states an error bound of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst
