@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxResponse limits the size of a response of the API server, in bytes. A page of pods needs about a tenth of
+	// maxResponse limits the size of a response of the API server, in bytes. A page of pods is about a tenth of
 	// maxResponse.
 	maxResponse = 64 << 20
 	pageSize    = 500
@@ -40,7 +40,8 @@ type Cluster struct {
 	routes  map[string]*route // routes to agents, by the path of the API server's proxy
 }
 
-// Open creates a Cluster for the agents in a namespace, with the settings of a kubeconfig. Open does not connect.
+// Open creates a Cluster for the agents in a namespace, with the settings of a kubeconfig. Open does not connect to the
+// API server.
 func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

@@ -24,7 +24,7 @@ const defaultPort = 9717
 // ErrNoAgent means that the search found no pod of an agent.
 var ErrNoAgent = errors.New("no agent found")
 
-// ErrNoAgentOnNode is ErrNoAgent for a search on one node.
+// ErrNoAgentOnNode wraps ErrNoAgent, and means that the search on one node found no pod of an agent.
 var ErrNoAgentOnNode = fmt.Errorf("%w on node", ErrNoAgent)
 
 // NoAgentOn returns the error that a node has no agent in a namespace. The error wraps ErrNoAgentOnNode.

@@ -43,8 +43,8 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 }
 
-// upgradesOnly returns a *client.Refusal for each response that does not switch protocols. The refusal contains the
-// text of the response.
+// upgradesOnly returns a *client.Refusal for each response that does not switch protocols. The *client.Refusal contains
+// the text of the response.
 type upgradesOnly struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

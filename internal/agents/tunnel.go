@@ -28,8 +28,8 @@ type tunnel struct {
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {
-	// The background context keeps the connection open after the opening request ends. Only Close ends the
-	// connection.
+	// With the background context, the connection stays open after the request that opened it has ended. Only Close
+	// ends the connection.
 	return &tunnel{Conn: websocket.NetConn(context.Background(), messages, websocket.MessageBinary), messages: messages}
 }
 

@@ -25,7 +25,7 @@ type Attempt struct {
 	Selector        string // field selector of the request
 }
 
-// Authorize applies a policy to all later attempts. Without a policy, the server allows all attempts.
+// Authorize sets the policy that decides about all later requests. Without a policy, the server allows all requests.
 func (s *Server) Authorize(allow func(Attempt) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // Applied is a server-side apply that the server has performed.
 type Applied struct {
 	Namespace, Name, Manager string
-	Annotations              map[string]string // annotations that the manager owns after the apply
+	Annotations              map[string]string // annotations that the field manager owns after the apply
 }
 
 // Applies returns the apply requests that the server has performed, in order.

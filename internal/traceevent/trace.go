@@ -60,8 +60,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 const onlyProcess = 1
 
 // layout assigns the parts of a record to lanes. The phases share one lane, because they do not overlap. Each container
-// has one lane for its pulls. Downloads and unpacks overlap, so each container also has one lane for its downloads and
-// one lane for its unpacks.
+// has one lane for its pulls. Downloads overlap with unpacking, so each container also has one lane for its downloads
+// and one lane for unpacking.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

@@ -11,8 +11,8 @@ import (
 // image with maxEntries layers.
 const maxEntries = 1024
 
-// The type "entries" is an array of at most maxEntries elements. The limit bounds the size of a parsed array, because
-// two bytes of JSON can become a hundred bytes in memory.
+// The type "entries" is an array of at most maxEntries elements. The limit protects the memory of the agent, because
+// two bytes of JSON can become a hundred bytes of a parsed array.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -57,7 +57,7 @@ func (q queueDelay) source() string {
 	return " from " + q.registry
 }
 
-// blockerOf combines the Pull.BlockedBy of all waiting pulls in the given spans.
+// blockerOf summarizes the fields Pull.BlockedBy of all waiting pulls in the given spans.
 func (t Timeline) blockerOf(spans []Span) queueDelay {
 	by := queueDelay{same: true}
 	for _, s := range spans {

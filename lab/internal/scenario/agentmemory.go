@@ -101,7 +101,7 @@ func fillLargeNode(ctx context.Context, b *bench.Bench, v *Verdict, runtime *syn
 	return nil
 }
 
-// enlarge adds to a pod what large pods usually have: many variables in each container, and long annotations.
+// enlarge adds the parts that usually make a pod large: many variables in each container, and long annotations.
 func enlarge(pod *corev1.Pod) {
 	for i := range pod.Spec.Containers {
 		for j := range 10 {

@@ -37,7 +37,7 @@ func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 }
 
 // A meeting makes the rows of a stage wait until all these rows have arrived. When all rows have arrived, the last row
-// runs a function. Then all rows continue.
+// runs a function, and then all rows continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex

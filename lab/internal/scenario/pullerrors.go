@@ -34,8 +34,7 @@ const (
 // kubelet had the image. The field of a step that did not happen is zero.
 type neighborInstants struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod for an agent without Events, and an empty log for an agent with
-// Events.
+// runtimeLog returns containerd's log about a pod if the agent receives no Events, and an empty log otherwise.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.sources.events {
 		return bench.RuntimeLog{}, nil
