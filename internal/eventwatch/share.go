@@ -7,15 +7,16 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// the other pods wait until one of these watches ends or releases its slot. In any other namespace, all requested
-	// pods share one watch if their number exceeds maxAlone. Each watch is expensive: the API server decodes every new
-	// Event of the namespace, even Events that the watch does not select.
+	// further pods wait until a watch of another pod of the namespace ends or releases its slot. In any other
+	// namespace, all requested pods share one watch if their number exceeds maxAlone. Each watch is expensive: the API
+	// server decodes every new Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
 	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
-	// because a watch that begins without a revision delivers the cluster's Events of the last hour. clusterLinger is
-	// limited, because the API server should not send the cluster's Events to a node where no pod starts.
+	// because a new watch is expensive: without a revision, the new watch delivers the cluster's Events of the last
+	// hour. clusterLinger is limited, because the API server should not send the cluster's Events to a node where no
+	// pod starts.
 	clusterLinger = time.Minute
 )
 
@@ -162,12 +163,13 @@ func (s *Source) withBothWatches(namespace string) int {
 }
 
 // notEnough gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
-// the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
-// of a namespace can have both watches at the same time, so that other namespaces get slots. notEnough takes the lock.
+// the pod. For example, a client that writes many Events in a namespace can make the cache of a shared watch drop the
+// Events of some pods. At most maxAlone pods of a namespace can have their own watch and the shared watch at the same
+// time, so that other namespaces get slots. notEnough takes the lock.
 //
 // If the pod's own watch has delivered all existing Events, but is older than the shared watch, notEnough replaces the
-// pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers all Events
-// that are older than the shared watch.
+// pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers every Event
+// from the time before the shared watch was opened.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -124,8 +124,8 @@ func (r *watchSession) unshare() {
 	r.source.unshare(r.f)
 }
 
-// The method "meet" updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
-// pod gets the Events that the shared watch has received about the pod.
+// The method "meet" updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a
+// new pod, the method delivers the Events in the cache of the shared watch.
 func (r *watchSession) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -143,8 +143,8 @@ func (r *watchSession) meet() {
 			m.whole = !r.cache.forgot(s.pod.watch) && r.knowsKubelet()
 		}
 		if m.since.IsZero() {
-			// If deliveredSince is set, the pod's own watch has delivered the Events that the shared watch forgot. Both
-			// watches deliver each new Event of the pod.
+			// If deliveredSince is set, the pod's own watch has delivered the Events that the cache of the shared watch
+			// lacks. Both watches deliver each new Event of the pod.
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
@@ -158,8 +158,8 @@ func (r *watchSession) meet() {
 }
 
 // settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle reports
-// EventsWatched for the pods without missing Events. A pod with missing Events gets its own watch, unless a sample can
-// still provide the pod's position.
+// EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one exception: if only the
+// pod's position is unknown, and a sample will provide the position (Source.awaits), the pod waits for the sample.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.confirmed {
@@ -198,9 +198,9 @@ func (r *watchSession) passOn(over func()) {
 }
 
 // knowsKubelet reports whether the cache can contain all Events of this node's kubelet. The cache holds only Events
-// that contain this node's name as the host. If all Events about requested pods contain another host, the kubelet does
-// not use the node's name as its host, and the cache lacks the kubelet's Events. A forged host has no lasting effect,
-// because the kubelet's next Event about a requested pod contains the real host.
+// that contain this node's name as the host. If all Events about requested pods contain another host, the node's
+// kubelet writes a host other than the node's name into its Events, so the cache lacks these Events. A forged host has
+// no lasting effect, because the kubelet's next Event about a requested pod contains the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take passes an Event to the requested pod that the Event concerns. A shared watch also remembers the Event if the

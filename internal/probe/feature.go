@@ -128,7 +128,7 @@ func requestVersion(client rest.Interface) RoundTrip {
 }
 
 // pulledFrom lists the registries of the pods' images, the most used registry first. pulledFrom counts only confirmed
-// successful pulls, because a user can write any registry name into a pod or an Event.
+// pulls, because a user can write any registry name into a pod or an Event.
 func pulledFrom(pods []timeline.Timeline) []string {
 	pulls := map[string]int{}
 	for _, t := range pods {

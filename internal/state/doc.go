@@ -10,8 +10,7 @@
 //
 // Neither the order of the observations nor repeated observations change the evidence. So the file holds observations
 // in the stable format of package recording, and not the evidence itself. An agent can therefore read the file of an
-// agent of another version. For each pod, the file holds the latest pod object and the observations that added
-// evidence.
+// older agent. For each pod, the file holds the latest pod object and the observations that added evidence.
 //
 // # The order
 //

@@ -32,8 +32,8 @@ type header struct {
 	Kind    string    `json:"kind"`
 	Version int       `json:"version"`
 	Node    string    `json:"node"`
-	SavedAt time.Time `json:"saved_at"` // time of the save; for people who read the file
-	// EventsUntil is absent in files of agents that did not report Events after start-ups.
+	SavedAt time.Time `json:"saved_at"` // time of the save; the agent does not use this field
+	// EventsUntil is absent in files of agents that did not report post-startup Events.
 	EventsUntil time.Time `json:"events_until,omitzero"`
 }
 

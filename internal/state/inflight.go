@@ -21,8 +21,8 @@ const (
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is the saved data of one pod that is starting or being deleted. The lock of the keeper guards the first
-// group of fields. Only the goroutine that saves uses the second group of fields.
+// inFlight is the saved data of one pod that is starting or being deleted. The Keeper's lock guards the first group of
+// fields. Only the goroutine that saves uses the second group of fields.
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of observations that changed the evidence

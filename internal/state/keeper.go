@@ -57,7 +57,7 @@ type Keeper struct {
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
-	// Only the method save uses the fields below.
+	// Only the goroutine that saves uses the fields below.
 	full     bool  // true while a limit of the file is reached
 	size     int64 // size of the file in bytes; zero if the next save must replace the file
 	appended int64 // size of the sections after the first section, in bytes
@@ -80,8 +80,8 @@ type file struct {
 }
 
 // Open creates the directory if it is absent and reads the state of the previous agent on this node. If the state file
-// is unusable, Open renames the file and logs a warning. Open fails only if it cannot create the directory, or if
-// another agent uses the directory. No other agent can use the directory until Close.
+// is unusable, Open renames the file and logs a warning. Open fails only if it cannot create or lock the directory, for
+// example because another agent uses the directory. No other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 // Keep receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
 // observation changed the evidence. Keep stores observations that changed the evidence. If a pod object did not change
 // the evidence, Keep stores the object only until the next pod object arrives. Keep also stores the silences: the
-// periods in which the runtime did not respond. The Keeper keeps the silences while it has data of at least one pod.
+// periods in which the runtime did not respond. A save drops the silences if the Keeper has no data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -199,7 +199,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // the next agent could not use the observation: no pod object, or no reported start-up
+			return // the next agent needs a pod object and a reported start-up to use the observation
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++

@@ -72,8 +72,8 @@ func sizeOf(lines [][]byte) (size int64) {
 	return size
 }
 
-// encode encodes the observations since the last save and returns the lines of each pod. encode does not hold the lock
-// while it encodes.
+// encode encodes the observations since the last save and returns the lines of each pod. While encode encodes the
+// observations, encode does not hold the Keeper's lock.
 func (k *Keeper) encode() map[*inFlight][][]byte {
 	var changed []*inFlight
 	var fresh [][]freshObservation
@@ -128,8 +128,7 @@ func (k *Keeper) reportLost(lost int) {
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods of the given observations. section omits the observations of pods that were reported or removed
-// after encode was called. This is necessary because a reader treats the observations in a section as newer than the
-// changes in this section.
+// after encode was called, because a reader treats the observations in a section as newer than the section's changes.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

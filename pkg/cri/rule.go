@@ -62,8 +62,8 @@ func onePodsContainers(m proto.Message) error {
 	return onePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
 }
 
-// onePod requires the UID of one pod and no other label. The response to a request without the UID would contain the
-// annotations of all pods.
+// onePod requires a selector that contains only the label with the UID of one pod. The response to a request without
+// the UID would contain the annotations of all pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
 		return fmt.Errorf("the field filter.label_selector must contain only the label %s with the UID of a pod",

@@ -130,7 +130,7 @@ func (e *Evidence) possibleRuns(index int16) int {
 		runs = max(runs, 1)
 	}
 	var counted milestoneKey
-	count := 0 // the number of attempts with the milestone counted.milestone
+	count := 0 // number of attempts that reached counted.milestone
 	for _, known := range e.constraints[searchConstraints(e.constraints, milestoneKey{container: index}):] {
 		if known.key.container != index {
 			break

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods watches the pods of a namespace. WatchPods calls the given function for each state of a pod, with the time
-// when the state arrived. The first calls report the existing pods. The last call for a pod reports its deletion.
-// WatchPods blocks until ctx ends or the watch fails. The end of ctx is not an error.
+// WatchPods watches the pods of a namespace. WatchPods calls the function "seen" for each state of a pod, with the time
+// when the state arrived. The first calls of "seen" report the existing pods. The last call for a pod reports the
+// deletion of the pod. WatchPods blocks until ctx ends or the watch fails. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"

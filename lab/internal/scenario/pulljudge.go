@@ -18,11 +18,12 @@ type unseenPull struct {
 	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
 }
 
-// seenByRegistry decides which log contains the true duration of a pull. If the duration in containerd's log exceeds
-// the duration in the registry's log by at most seenByRegistry, the registry's log is the truth. If the duration in
-// containerd's log exceeds the duration in the registry's log by more than seenByRegistry, containerd's log is the
-// truth, because only this log includes the resolution of the name and the unpacking. An agent that agrees with
-// containerd's log always passes, because seenByRegistry is only half of the largest accepted difference.
+// seenByRegistry is the limit that decides which log contains the true duration of a pull. If the duration in
+// containerd's log exceeds the duration in the registry's log by at most seenByRegistry, the registry's log is the
+// truth. If the duration in containerd's log exceeds the duration in the registry's log by more than seenByRegistry,
+// containerd's log is the truth, because only this log includes the resolution of the name and the unpacking. An agent
+// that agrees with containerd's log always passes, because seenByRegistry is only half of the largest accepted
+// difference.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
@@ -198,8 +199,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
 	// or if the machine is busy, the runtime needs more time to verify and store the content. If the runtime has not
-	// kept the content, the logs do not show when the content was stored, and the scenario assumes that each layer took
-	// 5 ms.
+	// kept the content, the logs do not show when the content was stored, and the scenario assumes that the runtime
+	// needed 5 ms to store each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
@@ -308,7 +309,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
-	limit := time.Duration(len(truth)-1) * exact // the accepted difference for one wait is "exact"
+	limit := time.Duration(len(truth)-1) * exact // the accepted difference for one wait is the constant "exact"
 	if !j.sources.isFull() {
 		if !there {
 			return

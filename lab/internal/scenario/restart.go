@@ -115,7 +115,8 @@ func restartPlans(count int) []plan {
 
 // dismissReported deletes each pod several seconds after the first report about the pod, because the probes of many
 // running pods would keep the machine busy. An agent that starts before the deletion also finds the pod, so the
-// scenario can detect a repeated report. Pods that complete are not deleted. dismissReported runs until ctx ends.
+// scenario can detect a repeated report. dismissReported does not delete pods that complete. dismissReported runs until
+// ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)
