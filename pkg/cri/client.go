@@ -125,7 +125,7 @@ func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.
 	return response.GetContainers(), err
 }
 
-// containerStatus returns codes.NotFound if the runtime has removed the container.
+// containerStatus returns an error with codes.NotFound if the runtime has removed the container.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
 	response, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
 		&runtimeapi.ContainerStatusRequest{ContainerId: id})
@@ -139,24 +139,24 @@ func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image
 	return response.GetImage(), err
 }
 
-// storedSandbox queries containerd's sandbox store. storedSandbox returns codes.NotFound if the store does not
-// contain the sandbox.
+// storedSandbox queries containerd's sandbox store. storedSandbox returns an error with codes.NotFound if the store
+// does not contain the sandbox.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
 	response, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
 		&sandboxapi.StoreGetRequest{SandboxID: id})
 	return response.GetSandbox(), err
 }
 
-// storedContainer queries containerd's container store. storedContainer returns codes.NotFound if the store does not
-// contain the container.
+// storedContainer queries containerd's container store. storedContainer returns an error with codes.NotFound if the
+// store does not contain the container.
 func (c *client) storedContainer(ctx context.Context, id string) (*containersapi.Container, error) {
 	response, err := call(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
 		&containersapi.GetContainerRequest{ID: id})
 	return response.GetContainer(), err
 }
 
-// storedImage queries containerd's image store. storedImage returns codes.NotFound if the store does not contain
-// the name.
+// storedImage queries containerd's image store. storedImage returns an error with codes.NotFound if the store contains
+// no image with this name.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
 	response, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
 		&imagesapi.GetImageRequest{Name: name})

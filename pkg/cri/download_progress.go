@@ -14,7 +14,7 @@ import (
 // The type "look" is one query for all downloads in progress.
 type look struct {
 	session *session
-	at      time.Time // time of the query for the running ingests
+	at      time.Time // time of the query for the downloads in progress
 	running map[digest.Digest]ingest
 	// The field "arrived" contains the arrival times of complete blobs, for images whose pull is in progress. Later
 	// queries reuse the arrival times.

@@ -13,7 +13,7 @@ import (
 type pulledEvent struct {
 	window
 	present bool   // the image was already present, so the kubelet did not pull it
-	checked bool   // the kubelet checked whether the pod has access to the present image
+	checked bool   // the kubelet checked whether the pod has access to the image that was already present
 	image   uint64 // textHash of the image that the Event names
 	lengths pullLengths
 }
@@ -122,7 +122,9 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 		c := second(k, originEventSecond, o.LastAt)
 		c.latest += eventSlack // the kubelet queues the pull up to eventSlack after it creates the Event
 		e.constrain(c)
-		if o.Live { // a live Event arrives immediately after the request, but its timestamp is truncated to seconds
+		// A live Event arrives immediately after the kubelet requests the pull, but the Event's timestamp is truncated
+		// to seconds.
+		if o.Live {
 			e.constrain(constraint{k, originEventArrival, biasSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
@@ -136,7 +138,7 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 }
 
 // compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes before an
-// Event about a present image.
+// Event about an image that was already present.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		compareBools(p.checked, o.checked),

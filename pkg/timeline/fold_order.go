@@ -106,10 +106,10 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns how many of a container's steps come before the kubelet's work on the next container. The steps
-// of an init container end with its first success. The steps of a sidecar end before the end of its first run, because
-// the agent might have missed the status that reports this run as started. In all other cases, firstSuccess returns the
-// number of all steps.
+// firstSuccess returns how many steps of a container happen before the kubelet works on the next container. For an init
+// container, these are the steps until the end of its first successful run. For a sidecar, these are the steps before
+// its first run ended. The step "started" can be missing among them, because the agent might have missed the status
+// that reports the first run as started. In all other cases, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
@@ -152,10 +152,11 @@ func (f *fold) failureConstraints() []constraint {
 	return []constraint{by}
 }
 
-// startConstraints sets an upper limit for the start of each sidecar: the start of the first later container. The fold
-// needs this limit only if no status reported that the sidecar's first run had started. The first status of a started
-// sidecar can be about a later run, for which the later containers did not wait. If the sidecar's second run began
-// before this limit, the limit can apply to either run, so startConstraints returns no limit for this sidecar.
+// startConstraints returns an upper limit for the start of each sidecar: the kubelet creates the next containers only
+// after the sidecar has started. The fold needs this limit only if no status reported that the sidecar's first run had
+// started. The first status that reports the sidecar as started can describe a later run, and the next containers did
+// not wait for a later run. If the sidecar's second run began before this limit, the limit can apply to either run, so
+// startConstraints returns no limit for this sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -220,8 +221,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// tighten narrows the bounds of ordered milestones until nothing changes. If milestones contradict the order, tighten
-// does not change these milestones and returns conflicts.
+// tighten narrows the bounds of ordered milestones until nothing changes. If two milestones contradict the order,
+// tighten returns a conflict.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -242,8 +243,8 @@ func tighten(sequences []sequence) []milestoneConflict {
 
 // relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
 // In this case, the clocks of the node and of the control plane differ. relaxControlPlane replaces the interval of the
-// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The new interval is as
-// long as the time from this end to the end of the old interval.
+// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The length of the new
+// interval is the time by which the old interval ended later than the new interval.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -265,8 +266,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// The method "narrow" narrows the bounds of one sequence and reports whether any bound changed. If milestones
-// contradict the order, the method does not change these milestones and returns conflicts.
+// The method "narrow" narrows the bounds of one sequence and reports whether any bound changed. If two milestones
+// contradict the order, the method returns a conflict and does not use one of them to narrow the other.
 func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {

@@ -18,15 +18,15 @@ type Sandbox struct {
 	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
 	// the end of the latest pull of the sandbox image. ImageResolvedAt and ImagePulledAt are zero unless the pull ended
 	// between BegunAt and NetworkReadyAt. containerd 2.x pulls an absent sandbox image after the network setup, but
-	// before NetworkReadyAt.
+	// before it sets created_at (NetworkReadyAt).
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
 	// RunningAt is the time when the start of the sandbox was complete (containerd ≥ 2.0: updated_at in the sandbox
-	// store). The last change of updated_at happens after the start of the sandbox container. RunningAt is meaningful
-	// only if Ready is true.
+	// store). containerd makes the last change of updated_at after the sandbox container has started. RunningAt is
+	// meaningful only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
 	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.
