@@ -71,8 +71,8 @@ func (a agentQuery) lateText(late int) string {
 }
 
 // longerTimeout returns the remedy for agents that the command could not query in time. The remedy suggests a timeout
-// that is long enough even if none of these agents responds, but at most maxLimit. If the timeout is already maxLimit,
-// the remedy is to repair the agents that do not respond.
+// that is long enough even if none of these agents responds. However, the remedy never suggests more than maxLimit. If
+// the timeout is already maxLimit, the remedy is to repair the agents that do not respond.
 func (a agentQuery) longerTimeout(late int) string {
 	if a.target.limit >= maxLimit {
 		return "repair the agents that do not respond"

@@ -25,7 +25,7 @@ type Event struct {
 	Detail filter.Detail // set only for KindPod and KindGone
 	Pod    api.PodKey    // set only for KindPod and KindGone
 
-	subject string // what the event is about; the log keeps only the last event of each subject
+	subject string // UID of the pod, or KindPulls; the log keeps only the last event of each subject
 	data    []byte // one line of JSON; nil after the method "settle" has created the frame
 	number  uint64 // number of the event in the log
 	id      string // ID from which a client can resume the stream

@@ -1,6 +1,7 @@
 // Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once, and
 // keeps only the last change of each pod in a log. Each viewer has a position in the log. A viewer has no queue. A slow
-// viewer skips the changes that newer changes have replaced. Without viewers, the package computes nothing.
+// viewer skips the changes that newer changes have replaced. A minute after the last viewer disconnected, the package
+// stops all computations.
 //
 // The goroutine of package reconcile records the changes. The goroutine of Hub.Run fetches and encodes the changed
 // timelines. Viewers read from their own goroutines.
@@ -161,7 +162,7 @@ func (h *Hub) leave() {
 	h.leftAt = h.config.Now()
 }
 
-// Run sends changes to viewers until ctx is done, and then returns nil. Without viewers, Run is idle.
+// Run sends changes to viewers until ctx is done, and then returns nil. Run is idle while isWatched returns false.
 func (h *Hub) Run(ctx context.Context) error {
 	for {
 		select {

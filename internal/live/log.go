@@ -2,7 +2,8 @@ package live
 
 import "container/list"
 
-// log holds the last event of each subject in the order of arrival. The size of the log is at most maxBytes.
+// log holds the last event of each pod, and the last event about pulls, in the order of arrival. The size of the log is
+// at most maxBytes.
 type log struct {
 	order  *list.List               // list of *Event, oldest first
 	latest map[string]*list.Element // elements of the list "order", by subject

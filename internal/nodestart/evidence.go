@@ -21,8 +21,8 @@ const (
 	// firstStatus is the longest time between the registration and the kubelet's first status. Within firstStatus after
 	// the registration, the kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives less
-	// than justBefore after absentFrom, the node was not ready earlier in this boot.
+	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives within
+	// this time after absentFrom, the node was not ready earlier in this boot.
 	justBefore = 5 * second
 )
 
@@ -37,7 +37,7 @@ type Evidence struct {
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
-	// absentFrom is when the agent sent the latest list request whose response did not describe this boot yet.
+	// absentFrom is the time of the latest list request whose response did not contain a Node object of this boot yet.
 	absentFrom time.Time
 	firstSeen  time.Time // arrival of the first Node object, even if it is from before the boot
 	firstStamp time.Time // earliest lastTransitionTime after the boot among the conditions that the kubelet wrote

@@ -129,7 +129,8 @@ func (f *fold) kubeletStart() known {
 	return knownAs(i, sourceEvents)
 }
 
-// registration is the creation of the Node object, or the first status that the kubelet wrote to an older object.
+// registration is the creation of the Node object. If the Node object is from before the boot, registration is the
+// first status that the kubelet wrote after the boot.
 func (f *fold) registration() known {
 	if len(f.states) == 0 {
 		return known{}

@@ -144,11 +144,11 @@ func (f *fold) otherTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the latest time at which evidence shows that the node took pods. Between this time and the
-// binding of the first workload pod, a start-up taint possibly kept the pod from the node. The second result is false
-// if the pod's binding is unknown, or if no state of the node is known. The second result is also false if evidence
-// shows that the latest known state existed after the binding. A taint that still existed after the binding did not
-// keep the pod from the node.
+// takesPodsUntil returns the time of the last proof that no start-up taint kept pods from the node. Between this time
+// and the binding of the first workload pod, a start-up taint possibly kept the pod from the node. The second result is
+// false if the pod's binding is unknown, or if no state of the node is known. The second result is also false if the
+// node's latest known state still existed after the binding: the taints in this state did not keep the pod from the
+// node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.is || len(f.states) == 0 {
 		return interval{}, false
@@ -169,7 +169,7 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 // does its own work, so the time belongs to this component.
 func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
-	inside := false // true if the cursor is at the end of a phase of this pod
+	inside := false // true if the cursor is at the end of the pod's previous phase
 	for _, s := range t.Phases {
 		to := boundary(t, s.EndAt)
 		if s.Open {

@@ -33,7 +33,7 @@ func (f *fold) steps() {
 }
 
 // orBound returns the given boundary, or the time when the first workload pod was bound, whichever is earlier. A pod
-// that tolerates a blocker does not wait for it.
+// that tolerates a blocker can be bound before the blocker ends.
 func (f *fold) orBound(k known) known {
 	if f.first == nil || f.first.again != nil || !f.first.bound.is {
 		return k
@@ -52,9 +52,9 @@ func (f *fold) orBound(k known) known {
 // staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// assured returns the given end of a blocker, or the binding of the first workload pod, whichever is earlier. If the
-// end is unknown, assured returns the time of the last proof that the blocker still existed. The result "all" is false
-// if no evidence shows the node's state after the returned boundary.
+// assured returns the given end of a blocker, or the time when the first workload pod was bound, whichever is earlier.
+// If the end is unknown, assured returns the time of the last proof that the blocker still existed. The result "all" is
+// false if no evidence shows the node's state after the returned boundary.
 func (f *fold) assured(end known) (_ known, all bool) {
 	if end.is || len(f.states) == 0 {
 		return f.orBound(end), end.is || f.open
@@ -135,7 +135,7 @@ func (f *fold) untilReady() {
 		unready = f.states[:r]
 	}
 	if len(unready) > 0 && !f.sinceRegistration(unready[0]) {
-		unready = nil // the node was possibly ready earlier, so the messages can be about a later problem
+		unready = nil // the node was possibly ready before these states, so the messages can be about a new problem
 	}
 	if len(unready) == 0 {
 		if f.registered.is {
@@ -210,7 +210,7 @@ func (f *fold) lag() time.Duration {
 // changeTo returns the boundary at which the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
-	for _, s := range f.states[:index] { // each earlier state still existed at its time sureAt
+	for _, s := range f.states[:index] { // at s.sureAt, the Node object was still in the state s
 		from = later(from, s.sureAt)
 	}
 	return knownAs(interval{earlier(from, arrived), arrived, arrived}, sourceNode)

@@ -48,7 +48,7 @@ func (h heldTaint) end(f *fold) interval {
 	return exactly(f.now)
 }
 
-// begin returns the time from which the taint existed. For a known taint that cannot return, begin returns the
+// begin returns the time from which the taint existed. For a taint of taintTable that cannot return, begin returns the
 // registration of the node, because no component adds such a taint later.
 func (h heldTaint) begin(f *fold) interval {
 	switch {

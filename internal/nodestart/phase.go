@@ -34,8 +34,8 @@ type phaseRow struct {
 	text  string
 }
 
-// phaseTable has one row for each phase, in the order of the constants above. PhaseDaemonSet and PhaseWorkload take
-// their causes and texts from the phase of the pod.
+// phaseTable has one row for each phase, in the order of the constants above. A span of PhaseDaemonSet or PhaseWorkload
+// has the cause and the text of a phase of its pod, and not those of the row.
 var phaseTable = []phaseRow{
 	{PhaseMachine, CauseMachine, "until the kubelet had started on the machine"},
 	{PhaseRegistration, timeline.CauseKubelet, "until the kubelet had registered the node"},

@@ -52,7 +52,7 @@ type tag struct {
 	Kind string `json:"kind"`
 }
 
-// Encode encodes an observation as one line. Invalid UTF-8 becomes U+FFFD, and an empty list becomes absent. Decoding
+// Encode encodes an observation as one line. Encode replaces invalid UTF-8 with U+FFFD, and omits empty lists. Decoding
 // restores all values except invalid UTF-8 and empty lists. Encode fails for a year that the core cannot represent, and
 // for a line longer than MaxLine.
 func Encode(o timeline.Observation) ([]byte, error) {

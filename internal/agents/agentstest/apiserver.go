@@ -34,7 +34,7 @@ type Pod struct {
 	// pods with a Port are agents.
 	Agent string
 	// Handler, if set, responds to the requests that clients send through the API server's proxy. Without Handler, the
-	// proxy forwards these requests to the address Agent. Port-forwards never use Handler.
+	// proxy forwards these requests to the address in the field Agent. Port-forwards never use Handler.
 	Handler http.Handler
 	Port    int
 	HTTPS   bool

@@ -118,8 +118,8 @@ func delegated() []string {
 const subtreeControl = "cgroup.subtree_control"
 
 // undelegate disables controllers for the children of the root cgroup of cgroup v2. The kernel refuses to disable a
-// controller that a child cgroup enables for its own children. undelegate ignores this refusal, because it means that
-// another program uses the controller.
+// controller that a child cgroup enables for its own children. undelegate ignores the kernel's errors, because another
+// program uses the controllers that the kernel refuses to disable.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -78,8 +78,8 @@ func (b Before) Save(path string) error {
 	return nil
 }
 
-// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state, with which Restore
-// changes nothing.
+// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state. With an empty state,
+// Restore removes only the lab's files from the machine's directories.
 func Load(path string) (Before, error) {
 	var before Before
 	data, err := os.ReadFile(path)

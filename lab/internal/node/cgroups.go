@@ -18,7 +18,7 @@ import (
 func (n Node) cgroups() string { return filepath.Join(n.Run, "cgroup") }
 
 // mountCgroups prepares the mounts for the method "enter". On a stack that uses the machine's cgroups, mountCgroups
-// does nothing. The method "clean" unmounts everything.
+// does nothing. The method "clean" removes these mounts.
 func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
@@ -45,7 +45,7 @@ func (n Node) mountCgroups() error {
 
 // The method "enter" returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
 // stack that uses the machine's cgroups, the method returns nil. The lab does not set the field Unshareflags of
-// syscall.SysProcAttr, because Go then makes all mounts private.
+// syscall.SysProcAttr, because with this field, Go makes all mounts private.
 func (n Node) enter() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil

@@ -28,10 +28,10 @@ const (
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // pending time of an alert with "for: 5m" if the factor is timesFaster
-	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow, which fires only if a
-	// node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour becomes
-	// one minute.
+	alertPatience = 10 * time.Second // how long an alert with "for: 5m" is pending if the factor is timesFaster
+	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow. This alert fires only
+	// if a node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour
+	// becomes one minute.
 	timesFastest = 60
 )
 
@@ -65,8 +65,9 @@ type alarm struct {
 
 // The scenario "alerts" runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
 // creates seven of the situations in docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
-// registry that fails for only one node, a missing agent, and a registry outage with a single node. The situation with
-// the slow registry also tests fresh nodes: the agents have just started, so all alerts about nodes must stay silent.
+// registry that fails for only one node, a missing agent, and a registry outage while only one node has an agent. The
+// situation with the slow registry also tests fresh nodes: the agents have just started, so all alerts about nodes must
+// stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds

@@ -19,7 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// A pod with the annotations askStartUp and askTime requests two annotations from the agent: gotStartUp and gotTime.
+// Names of annotations. With the annotation askStartUp, a pod requests the annotation gotStartUp from the agent. With
+// the annotation askTime, a pod requests the annotation gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"

@@ -25,9 +25,10 @@ type startUp struct {
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
 // compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
-// counterparts. Each phase that is long in both counterparts must last about as long during the attack. The result of
-// differenceInTruth is an allowed difference. Any further difference must not exceed the sum of three values: the
-// largest difference between the two blocks without the attack, the agent's error bounds, and loadLimit.
+// counterparts. Each phase that is long in both counterparts must last about as long during the attack. If the true
+// wait was longer or shorter during the attack, this difference is allowed: see differenceInTruth. Any further
+// difference must not exceed the sum of three values: the largest difference between the two blocks without the attack,
+// the agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
@@ -65,8 +66,8 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	// in this block, the blocking pull ended too soon to delay the pod's own pull
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
+		// During the attack, the blocking pull ended too soon to delay the pod's own pull.
 		first.blockers, second.blockers = nil, nil
 	}
 	got.words = append(got.words, got.blockers...)
@@ -101,10 +102,10 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 	}
 }
 
-// differenceInTruth returns how much longer a pod really waited during the attack than without the attack, according to
-// the independent logs. The result is negative if the pod waited longer without the attack. A wait in the pull queue
-// ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries. If the cause is neither
-// blame.PullQueue nor blame.Config, differenceInTruth returns 0.
+// differenceInTruth returns how much longer a pod really waited during the attack than both of its counterparts,
+// according to the independent logs. The result is negative if the pod waited less than both counterparts. A wait in
+// the pull queue ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries. If the
+// cause is neither blame.PullQueue nor blame.Config, differenceInTruth returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// documentedViews maps the name of each view that the documents show to the name of its picture in docs/.
+// documentedViews contains the views that the documents show. The keys are the names of the views, and the values are
+// the names of their pictures in docs/.
 func documentedViews() map[string]string {
 	return map[string]string{"pod-light": pagePicture, "workload": "workload.png"}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "workload" starts pods of one Deployment. Five pods pull an image, which takes four seconds each time.
+// The scenario "workload" starts pods of one Deployment. Five pods pull an image: each pull takes four seconds.
 // Six pods find the image on the node. One more pod is still pulling when the command "explain" runs. The command
 // "explain" must report the correct counts of start-ups, the true durations and the true means by cause. "explain" must
 // also report that the pull causes the difference between the start-ups.
@@ -126,8 +126,8 @@ func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 }
 
 // judgeDurations compares the durations of the start-ups, and the percentiles of these durations, with the truth. The
-// truth comes from the times at which the scenario's own watch delivered the pods. The percentiles use the nearest-rank
-// method.
+// true duration is the time between two events of the scenario's own watch: the new pod and the ready pod. The
+// percentiles use the nearest-rank method.
 func (v *Verdict) judgeDurations(report workloadReport, arrival func(pod string) bench.Arrival) error {
 	var totals []time.Duration
 	for _, item := range report.Items {
