@@ -15,8 +15,8 @@ type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
 	// For a shared watch, changed receives a signal when the list of its pods changes. changed also receives a signal
-	// when one of these pods' own watches has delivered all existing Events or stops, and when a sample is complete or
-	// has failed. The capacity is 1, and senders drop a signal when the channel is full.
+	// when a pod's own watch has delivered all existing Events, when a pod's own watch stops, and when a sample is
+	// complete or has failed. The capacity is 1, and senders drop a signal when the channel is full.
 	changed chan struct{}
 
 	// The lock of Source guards the fields from "pods" to "yielding".
@@ -54,7 +54,7 @@ func (f *follower) replaces(other *follower) bool {
 }
 
 // delay returns the wait before the watch opens again. The wait grows with each consecutive failure and with each
-// expired revision. After an expired revision, the API server must serve another list and another watch.
+// expired revision. Each expired revision costs the API server another list and another watch.
 func (f *follower) delay() time.Duration {
 	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
 }

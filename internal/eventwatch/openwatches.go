@@ -19,8 +19,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// The method "proved" records that a watch has delivered all existing Events. If the pod also has a shared watch, the
-// method signals the change to the shared watch.
+// The method "proved" records that a watch has delivered all existing Events. If the watch serves a single pod, and
+// this pod also has a shared watch, the method makes the shared watch update the list of its pods.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

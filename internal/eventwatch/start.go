@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is the maximum number of Events in a namespace whose watch begins with all existing Events. The API server
-// has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API server
-// needs about 10 ms of CPU time.
+// A watch can begin with all existing Events of a namespace if the namespace has at most maxHistory Events. The API
+// server has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API
+// server needs about 10 ms of CPU time.
 const maxHistory = 1000
 
 // largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
@@ -33,8 +33,8 @@ type start struct {
 	position
 	// The field "history" is true if the watch begins with all Events that the API server holds.
 	history bool
-	// The field "gap" is true if the pods' earlier Events are missing, because the API server would have to read too
-	// many Events.
+	// The field "gap" is true if the watch skips the pods' earlier Events, because the API server would have to read
+	// too many Events.
 	gap bool
 }
 
@@ -47,7 +47,7 @@ func (b start) options(selector string) metav1.ListOptions {
 	return options
 }
 
-// errNotNeeded means that a shared watch no longer serves a pod.
+// errNotNeeded means that a shared watch no longer serves any pod.
 var errNotNeeded = errors.New("no pod needs the watch")
 
 // startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
@@ -71,8 +71,8 @@ func (s *Source) startOf(lease context.Context, f *follower) (start, error) {
 	}
 }
 
-// positionFor returns the earliest position of the watch's pods. If a sample will provide the position of a pod,
-// positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
+// positionFor returns the earliest of the positions of the watch's pods. If a sample will provide the position of a
+// pod, positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
 func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	return earliest, wait
 }
 
-// locate sets the pod's position if a sample covers the pod's time of arrival. If no sample covers this time and a new
-// sample would be too late, locate clears the pod's time of arrival. The caller must hold the lock.
+// locate sets the pod's position if a sample covers the time when the pod arrived. If no sample covers this time and a
+// new sample would be too late, locate clears arrivedAt. The caller must hold the lock.
 func (s *Source) locate(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -130,9 +130,9 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock: the current time, and the time when the package
-// reconcile requested the pod's Events. The current time alone is not sufficient: if the clock was set back after this
-// request, the current time can be earlier than the start of the pod. Then the agent would not detect that Events of
-// the start-up are missing.
+// reconcile requested the pod's Events. The current time alone is not sufficient: if the clock was set back after the
+// request, the current time can be earlier than the start of the pod. In that case, the agent would not detect that
+// Events of the start-up are missing.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -155,8 +155,8 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 
 // The method "count" requests a list with at most one Event of a namespace. This Event can be large, so only one
 // goroutine at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not
-// block other namespaces for long. If this list times out but a sample succeeds, the namespace counts as large. If the
-// namespace is already known to be large, the method returns no position.
+// block other namespaces for long. If the list times out and a sample then succeeds, the namespace counts as large. If
+// the namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -247,10 +247,10 @@ func (s *Source) awaits(p *request) bool {
 	return true
 }
 
-// The method "reached" moves a pod's position forward to a revision, because the agent has observed all Events about
-// the pod up to the revision. If history is true, no Event from before the revision is missing. The method returns the
+// The caller of "reached" has observed all Events about a pod up to a revision, so "reached" moves the pod's position
+// forward to this revision. If history is true, no Event from before the revision is missing. The method returns the
 // new position. The second result is false if history is false and the pod has no position, for example because the
-// position expired. Then the agent does not know whether it lacks Events of the pod.
+// position expired. In this case, the agent does not know whether it lacks Events of the pod.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,10 +23,10 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover limits when a registry takes the label of another registry: the registry needs more than takeover times
-	// as many pulls. The factor applies only if both registries have a confirmed pull, or if both registries lack a
-	// confirmed pull. The factor prevents two registries with similar use from repeatedly taking the label from each
-	// other.
+	// takeover is a factor: a registry that takes the label of another registry must have more than takeover times as
+	// many pulls as the other registry. The factor applies only if both registries have a confirmed pull, or if both
+	// registries lack a confirmed pull. The factor prevents two registries with similar numbers of pulls from
+	// repeatedly taking the label from each other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. Halving gives recent pulls more weight than
 	// old pulls.

@@ -8,14 +8,14 @@ import "cmp"
 // high, by at most the count of the replaced registry.
 type table struct {
 	counted map[string]*count
-	pulls   int // pulls since the counts were last halved
+	pulls   int // number of pulls since all counts were last halved
 }
 
 type count struct {
-	pulls, tooMany int // tooMany: how many of the counted pulls can belong to other registries
+	pulls, tooMany int // tooMany: number of the counted pulls that can belong to other registries
 	most           int // copy of the field "pulls" from the latest call of count with full = true; never halved
 	own            bool
-	namespace      string // namespace of the pod whose pull got the label; empty for a confirmed registry
+	namespace      string // namespace of the pull that gave the registry its label; empty if a pull was confirmed
 }
 
 func (c *count) certain() int { return c.pulls - c.tooMany }
@@ -67,8 +67,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label because of a pull in the namespace. If there is no such registry, or if
-// the namespace is unknown, ownOf returns an empty text.
+// ownOf returns the registry that got its label because of a pull in the namespace. ownOf returns an empty text if no
+// pull in the namespace gave a registry its label, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

@@ -21,7 +21,8 @@ func TimelineSchema(t testing.TB) Schema {
 	return ReadSchema(t, timelineSchema, "")
 }
 
-// TerminationSchema returns the schema of records of terminations. The file timelineSchema contains this schema.
+// TerminationSchema returns the schema of records of terminations. This schema is a part of the schema that
+// TimelineSchema returns.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()
 	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// New returns the n-th start-up of typical size. The pod has an init container, a sidecar, and a container whose
-// image came from a registry. Each start-up has its own timestamps, UID and digests, so that it does not compress
-// better than a real start-up.
+// New returns a start-up of typical size. Each value of n gives a different start-up. The pod has an init container, a
+// sidecar, and a container whose image came from a registry. Each start-up has its own timestamps, UID and digests, so
+// that it does not compress better than a real start-up.
 func New(n int) timeline.Timeline {
 	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
 		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}

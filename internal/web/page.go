@@ -22,8 +22,8 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	}))
 }
 
-// root serves the page to browsers, and the list of paths to all other clients. The list of paths contains no data of
-// the node.
+// root serves the page to browsers, and the list of paths to all other clients. The list of paths contains no data
+// about the node.
 func root(p page.Page, access func(http.Handler) http.Handler) http.Handler {
 	shown := access(packed(func(w http.ResponseWriter, _ *http.Request) { writeFile(w, p.Index) }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

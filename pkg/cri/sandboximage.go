@@ -16,8 +16,8 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // If the runtime does not pull the sandbox image, the time from the request for a sandbox to the creation of its
-// container is usually shorter than shortStart. If this time was shorter than shortStart, and if the agent knows that
-// the sandbox image was already on the node, the agent does not query the runtime's images again.
+// container is usually shorter than shortStart. After such a short time, the agent does not query the runtime's images
+// again if it knows that the sandbox image was already on the node.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.

@@ -43,10 +43,10 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// The method "reduce" replaces the pod with a pod that has only the ephemeral containers whose pulls the agent still
-// has to report. reduce converts these containers to main containers. The new pod has the phase Pending until all its
-// containers have started, and then Succeeded. The conversion lets the code for the pulls of a start-up also handle the
-// pulls of ephemeral containers.
+// The method "reduce" replaces the observed pod with a new pod that contains only the ephemeral containers whose pulls
+// the agent still has to report. In the new pod, these containers are main containers. The new pod has the phase
+// Pending until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also
+// handle the pulls of ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -64,7 +64,7 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 }
 
 // otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The Events of these
-// runs also count toward the limit of the kubelet's client.
+// runs also count toward the kubelet's limit of Events for each pod.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]
@@ -92,7 +92,7 @@ func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence
 // are also settled if the agent gives up waiting for the ephemeral containers.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
-// Pod returns the latest pod, reduced to its ephemeral containers.
+// Pod returns the pod from the latest PodSeen, with only the ephemeral containers that the evidence covers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
 // Over returns the names of all known ephemeral containers. After the current pulls are settled, the agent does not

@@ -54,8 +54,8 @@ type EventSeen struct {
 	NamedAt time.Time `json:"named_at,omitzero"`
 	FirstAt time.Time `json:"first_at,omitzero"` // time of the first occurrence, truncated to seconds
 	LastAt  time.Time `json:"last_at,omitzero"`  // time of the latest occurrence, truncated to seconds
-	// StoredAt is the time when the API server stored the first occurrence. StoredAt is on the control plane's clock
-	// and truncated to seconds.
+	// StoredAt is the time when the API server stored the first occurrence. StoredAt is a time of the control plane's
+	// clock, truncated to seconds.
 	StoredAt time.Time `json:"stored_at,omitzero"`
 	Count    int       `json:"count,omitzero"` // number of occurrences so far, at least 1
 }
@@ -68,8 +68,9 @@ type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
 	OpenedAt  time.Time `json:"opened_at,omitzero"`  // on the agent's clock
-	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
-	// OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before Since.
+	// Since is a time of the agent's clock. If Since is zero, the agent has received all Events that the API server
+	// held at OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before
+	// Since.
 	Since time.Time `json:"since,omitzero"`
 	// Limited is true if the agent did not read the Events that the API server stored before Since, because the
 	// namespace has too many Events.
@@ -81,14 +82,14 @@ type EventsWatched struct {
 }
 
 // EventsLost means that no Event watch covers a pod, so the agent can miss Events about the pod. The next EventsWatched
-// means that a watch covers the pod again. The field Since of this EventsWatched shows whether the agent also received
-// the Events from the time without a watch.
+// means that a watch covers the pod again, and its field Since shows whether the agent also received the Events from
+// the time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
 	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. If Limited is
-	// true, the observation does not report the end of a watch. If the pod had a watch before, a separate EventsLost
-	// has reported the end of that watch.
+	// true, this EventsLost does not mean that a watch ended. If the pod had a watch before, a separate EventsLost has
+	// reported the end of that watch.
 	Limited bool  `json:"limited,omitzero"`
 	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// backoffForgotten is the minimum time between two failed pulls after which the kubelet forgets its back-off: twice the
+// backoffForgotten is the time after which the kubelet forgets its back-off if no further pull failed: twice the
 // longest back-off (client-go, flowcontrol/backoff.go).
 const backoffForgotten = 10 * time.Minute
 
@@ -23,7 +23,7 @@ type pullFailure struct {
 // pullBackoff is the kubelet's back-off after a failed pull.
 type pullBackoff struct {
 	least time.Duration // zero if the kubelet might have lost its back-off
-	most  time.Duration // the longest normal wait until the next attempt
+	most  time.Duration // the longest expected wait until the next attempt
 }
 
 // pullFailures returns the failed pulls of a container in order of time: the failures that Events report, and the
@@ -41,7 +41,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	if len(all) == 0 {
 		return nil
 	}
-	// If the kubelet's client dropped the Event about the first failure, only the first status shows this failure.
+	// If the kubelet's client dropped the Event about the first failure, only the first status with a failed pull shows
+	// this failure.
 	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
 		f := *first
 		if f.bias == biasLatest {
@@ -50,7 +51,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 		all = slices.Insert(all, 0, f)
 	}
 	c := e.specOf(index)
-	sole := c != nil && e.only(c.Image) != nil // if false, the back-off also counts the failures of other containers
+	sole := c != nil && e.only(c.Image) != nil // if false, other containers can share this back-off
 	countsAll := func(f failureEvent) bool { return sole && e.requestsBy(index, f.latest) == int(f.atLeast)+1 }
 	fromStart := sole && e.firstSeen.live && !e.mayMissFirstEvents() &&
 		all[0].origin != originArrival && (!e.eventLimitReached() || countsAll(all[0]))
@@ -65,7 +66,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	return failures
 }
 
-// mayCrashLoop reports whether a container of the pod can be in back-off, because a run of this container has ended.
+// mayCrashLoop reports whether a container of the pod has exited and may now be in back-off.
 func (p *Pod) mayCrashLoop() bool {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -98,8 +99,8 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 // failures can only make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet
 // keeps its back-offs in memory, for each image of a pod.
 //
-// If a status reports a failure before the back-off after the previous failure is over, the status is late and reports
-// the previous failure.
+// No pull can fail during a back-off. So if a status reports a failure during a back-off, the status is late, and
+// reports the failure before the back-off.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
 // Event includes only failures with the same message. The argument countsAll reports whether the count of an Event
@@ -108,9 +109,9 @@ func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures since the latest possible loss of the kubelet's back-off state. exact is
-	// true if the kubelet's own count is certainly equal to count. If the kubelet might have lost its back-off state,
-	// counted is false, because the counts in the Events might include failures from before the loss.
+	// count is the number of known failures since the last time when the kubelet might have lost its back-off state.
+	// exact is true if the kubelet's own count certainly has the same value. After a possible loss of the back-off
+	// state, counted is false, because the counts in the Events might include failures from before the loss.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -221,7 +222,7 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". backoffAfter returns zero if the milestone is
-// not a failed pull, or if the candidates contain work other than repeated pulls.
+// not a failed pull, or if the candidates contain a phase that is not part of repeated pulls.
 func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// askStopping is the interval between requests to the runtime while a change is likely. A change is likely in the
-	// first seconds of the termination, and after the end of the grace period. The interval is short, because the
-	// kubelet soon removes stopped containers.
+	// askStopping is the interval between requests to the runtime while containers are likely to stop: in the first
+	// seconds of the termination, and after the end of the grace period. The interval is short, because the kubelet
+	// soon removes stopped containers.
 	askStopping = time.Second
 	// askWaiting is the interval between requests during a long grace period.
 	askWaiting = 5 * time.Second
