@@ -65,9 +65,9 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration. The settings of the stack override the default settings. The
-// given settings override the settings of the stack and the default settings. By default, the kubelet pulls only one
-// image at a time, because scenarios test the pull queue.
+// writeKubeletConfig writes the kubelet's configuration. The settings of n.Stack override the lab's default settings.
+// The argument "settings" overrides the settings of n.Stack and the default settings. The lab keeps the kubelet's
+// default of one pull at a time, because scenarios test the pull queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -88,7 +88,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		// cgroup v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
-		// The following settings prevent the kubelet from changing other parts of the machine.
+		// The following settings prevent the kubelet from changing parts of the machine that do not belong to the lab.
 		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
 		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
 		// The kubelet must not remove images during a measurement, even if the disk is full.

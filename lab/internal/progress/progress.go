@@ -35,8 +35,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls the given function after each period and prints the returned text. Beat returns the function "stop", which
-// ends these calls and waits until the last call has returned.
+// Beat calls the function "describe" after each period and prints the returned text. Beat returns the function "stop",
+// which ends the calls of "describe" and waits until the last call has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

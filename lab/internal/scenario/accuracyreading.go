@@ -68,7 +68,7 @@ type reading struct {
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string        // name of the phase that contains this phase or can contain a part of it
-	holder                time.Duration // duration of the phase "mergedIn" if "mergedIn" contains this phase completely
+	holder                time.Duration // duration of the phase "mergedIn" if the agent does not report this phase
 	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
 }
@@ -112,8 +112,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds up the durations of the group phases that can contain a part of this phase. For example, if the runtime
-// did not respond for some time, the agent reports this time as unattributed.
+// readPart adds up the durations of the group phases that can contain a part of the phase r.phase. For example, if the
+// runtime did not respond for some time, the agent reports this time as unattributed.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -143,7 +143,8 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened".
+// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened". A gap of at most
+// "exact" between them counts as an overlap.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -160,8 +161,8 @@ func (r reading) isMerged() bool {
 }
 
 // isAccurate reports whether the agent is accurate enough. If tasks waited for a CPU or the disk when the phase started
-// or ended, the logs or the agent's evidence can show this start or end too late. The allowed difference includes the
-// waiting time of tasks near the two ends of the phase.
+// or ended, the logs or the agent's evidence can show the start or the end too late. So the allowed difference includes
+// the time that tasks waited near the start and the end of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -34,11 +34,11 @@ const (
 	startUpLayer  = 16 << 20        // size of the DaemonSet's image, in bytes
 	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
 
-	planeLimit = time.Second            // largest accepted difference for the boot time and control plane timestamps
+	planeLimit = time.Second            // largest accepted difference for the boot time and the control plane's times
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
-	// planeWidth is the largest accepted width of the agent's interval for the removal of a taint, or for an instant
-	// that has a timestamp in whole seconds. The agent lists the node object once per second.
+	// planeWidth is the largest accepted width of two kinds of the agent's intervals: for the removal of a taint, and
+	// for an instant with a timestamp in whole seconds. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
 	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
 	// have timestamps in whole seconds.
@@ -59,9 +59,9 @@ type nodeBoot struct {
 }
 
 // nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
-// network plugin with a DaemonSet whose image is slow. Then nodeStartUp removes a start-up taint. The agent must report
-// each delay in the right phase. One pod exists before the node registers, so this pod waits for every part of the
-// start-up.
+// network plugin with a DaemonSet whose image takes 8 s to pull. Then nodeStartUp removes a start-up taint. The agent
+// must report each delay in the right phase. One pod exists before the node registers, so this pod waits for every part
+// of the start-up.
 func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})

@@ -49,7 +49,7 @@ type tracedRun struct {
 }
 
 // awaitReport waits until the agent has reported a pod on standard output and over OTLP. Then awaitReport compares the
-// two reports.
+// record with the trace.
 func (t *tracedRun) awaitReport(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -194,9 +194,9 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	return nil
 }
 
-// sendTwice kills the agent twice: before the agent has reported a pod, and after the report. Then sendTwice restores
-// the state that the agent saved before the report, so the agent sends the start-up again. The method sameSpans
-// compares the two reports. The restarted agent sends over gRPC.
+// sendTwice kills the agent twice: before and after the agent sends the trace of a pod's start-up. After the second
+// kill, sendTwice restores the state that the agent had saved before the first kill, so the agent sends the trace
+// again. The method sameSpans compares the two traces. The restarted agent sends over gRPC.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -236,8 +236,8 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 // savedState returns the directory for the copy of the agent's state that killWhileStarting makes while a pod starts.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
-// killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's
-// state and restarts the agent.
+// killWhileStarting kills the agent after the agent has observed that the pod's main container runs. killWhileStarting
+// saves a copy of the agent's state and restarts the agent.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	err := t.bench.Node.Report.Wait(ctx, "the agent to observe that pod "+pod+" is running", startLimit,
 		100*time.Millisecond, func(ctx context.Context) error {
@@ -260,7 +260,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(t.savedState()); err != nil { // a scenario that was killed can leave this directory
+	if err := os.RemoveAll(t.savedState()); err != nil { // a killed scenario can leave this directory behind
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {

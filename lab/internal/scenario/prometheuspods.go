@@ -22,8 +22,8 @@ type scrapedPod struct {
 	total    time.Duration // total duration in the agent's record
 }
 
-// startScraped starts the pods. Pauses between the starts prevent concurrent pulls. startScraped waits until the agent
-// has reported all pods.
+// startScraped starts the pods, with pauses between the starts that prevent concurrent pulls. startScraped waits until
+// the agent has reported all pods.
 func startScraped(ctx context.Context, b *bench.Bench, pods []scrapedPod) error {
 	var plans []plan
 	for _, p := range pods {

@@ -123,8 +123,8 @@ func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string,
 }
 
 // requireRevisions requires that the latest revision has number 2, and that the earlier revision has number 1. The
-// image of the latest revision must be larger by the given number of bytes. All pods of a revision must have pulled the
-// image.
+// image of the latest revision must be larger than the image of the earlier revision, by about the number of bytes in
+// the argument "larger". All pods of a revision must have pulled the image.
 func (v *Verdict) requireRevisions(report workloadReport, larger int64) {
 	const tolerance = 64 << 10
 	revisions := report.Summary.Revisions

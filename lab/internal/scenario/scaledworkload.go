@@ -61,8 +61,8 @@ func (g scaledWorkload) scale(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// roll deletes all pods of the Deployment, and then gives the Deployment another pod template. The label "roll" makes
-// each template a new revision.
+// roll deletes all pods of the Deployment, and then gives the Deployment another pod template. A new value of the
+// argument "label" makes the template a new revision.
 func (g scaledWorkload) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {
 	if err := g.scale(ctx, 0); err != nil {
 		return err
@@ -109,9 +109,9 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 	return names, err
 }
 
-// addCold adds pods one at a time. Before each pod, addCold pushes an image with new content, so that each pod waits
-// for the download of the entire image. The argument "from" is the number of pods that the Deployment already has.
-// addCold returns the durations of the pulls, according to the registry's log.
+// addCold adds pods one at a time. Before addCold adds a pod, it pushes an image with new content, so that each pod
+// waits for the download of the entire image. The argument "from" is the number of pods that the Deployment already
+// has. addCold returns the durations of the pulls, according to the registry's log.
 func (g scaledWorkload) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
 	var known []string
 	var lengths []time.Duration

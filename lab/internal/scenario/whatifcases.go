@@ -75,7 +75,8 @@ func mainOf(image string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
-// withImage returns a pod whose image the node lacks. The first pod of the pair brings the image to the node.
+// Without the change, withImage returns a pod whose image the node lacks. With the change, the node already has the
+// image, because the first pod of the pair pulled it.
 func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	name := whatIfName("image", i)
 	if changed {

@@ -27,7 +27,7 @@ type sandboxStore struct {
 	runtime *Runtime
 }
 
-// sandboxStamps contains the times when the kubelet requested a sandbox and when the sandbox was running.
+// sandboxStamps contains two times: when the kubelet requested a sandbox, and when the sandbox began to run.
 type sandboxStamps struct{ begunAt, runningAt time.Time }
 
 // Get implements sandboxapi.StoreServer.

@@ -35,10 +35,10 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// A real containerd with a network plugin needs about the same time for the network. To know whether an image
-		// was already present, the agent must query the runtime before the sandbox runs. The synthetic runtime does not
-		// report when a pull began and ended, because CRI has no fields for these times. In the lab, this query can
-		// take a long time, because the agent shares two cores with an entire cluster.
+		// A real containerd with a network plugin needs about the same time for the network. The synthetic runtime does
+		// not report when a pull began and ended, because CRI has no fields for these times. So to know whether an
+		// image was already present, the agent must query the runtime before the sandbox runs. In the lab, the agent's
+		// query can take a long time, because the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -46,7 +46,7 @@ func Usual() Pace {
 // Started describes what happened during the start-up of one pod.
 type Started struct {
 	Name string
-	// Events is the number of Events that the kubelet sent to the API server. Events does not include the Events
+	// Events is the number of Events that the kubelet sent to the API server. This number does not include the Events
 	// Created and Started, because an agent with a connected runtime does not watch these Events.
 	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were on the node

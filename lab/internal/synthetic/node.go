@@ -27,7 +27,7 @@ func Register(ctx context.Context, client *kube.Client, name string) error {
 	return beat(ctx, client, name)
 }
 
-// KeepAlive reports that the node is ready. KeepAlive repeats the report after each heartbeat until ctx ends.
+// KeepAlive reports that the node is ready, once per heartbeat, until ctx ends or a report fails.
 func KeepAlive(ctx context.Context, client *kube.Client, name string) error {
 	for pause(ctx, heartbeat) == nil {
 		if err := beat(ctx, client, name); err != nil && ctx.Err() == nil {
