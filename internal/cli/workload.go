@@ -22,8 +22,8 @@ import (
 const (
 	// The command requests the numbers of at most maxNumbered revisions. By default, Kubernetes keeps 10 old revisions.
 	maxNumbered = 10
-	// numbersLimit is the maximum total time of the requests for revision numbers. If these requests fail, the command
-	// prints the names of the revisions.
+	// numbersLimit is the maximum total time of the requests for revision numbers. After this time, the command prints
+	// the names of the revisions instead of their numbers.
 	numbersLimit = time.Second
 )
 

@@ -1,4 +1,4 @@
-// Package health holds the latest status of each part of the agent. Parts report their status from their
+// Package health holds the latest status of each part of the agent. Each part reports its status from its own
 // goroutines. The endpoint /readyz and the metrics read the status. A Board is safe for concurrent use.
 package health
 

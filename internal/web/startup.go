@@ -49,7 +49,7 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	return all, true
 }
 
-// The method "gone" returns the deleted pods of the history. The argument "timelines" contains the present pods. If a
+// The method "gone" returns the deleted pods in the history. The argument "timelines" contains the present pods. If a
 // pod was deleted after the agent read the timelines, both the timelines and the history contain the pod. The result
 // omits a pod that is also in the timelines, so that a list contains the pod only once.
 func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {

@@ -99,7 +99,7 @@ func (s *startUp) imageChanges() []change {
 }
 
 // parallelPulls returns the effect of a larger maxParallelImagePulls, a setting of the kubelet. Pulls in parallel share
-// the download rate. In the worst case, the pod's pull shares the rate equally with all pulls that were ahead of it in
+// the download rate. In the worst case, the pod's pull shares this rate equally with all pulls that were ahead of it in
 // the pull queue. The change does not shorten a wait for a pull of the same image, because the runtime downloads the
 // image only once.
 func (s *startUp) parallelPulls() []change {

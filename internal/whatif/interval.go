@@ -32,7 +32,7 @@ func (i interval) middle() time.Duration { return i.low + (i.high-i.low)/2 }
 // least returns an interval that contains the smaller of two durations.
 func least(a, b interval) interval { return interval{min(a.low, b.low), min(a.high, b.high)} }
 
-// atLeastZero limits the interval of a duration that cannot be negative.
+// atLeastZero raises negative ends of an interval to 0, because the duration cannot be negative.
 func atLeastZero(i interval) interval { return interval{max(i.low, 0), max(i.high, 0)} }
 
 // bounded limits a duration from a record.

@@ -67,8 +67,8 @@ func unique(records []api.Record) []*api.Record {
 	return list
 }
 
-// total adds up the predictions of one change. Durations are at most maxLength, so sums in float64 are precise enough
-// for means in microseconds.
+// The type "total" holds the sums of the predictions for one change. Durations are at most maxLength, so sums in
+// float64 are precise enough for means in microseconds.
 type total struct {
 	n                                      int
 	total, low, high, gain, gainLow, gains float64

@@ -58,8 +58,8 @@ func (c change) saves() bool {
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
-// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance. For a
-// shorter probe period, helps tests only the middle of the gain's interval.
+// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance, so
+// only the middle of its interval must be large enough.
 func helps(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast

@@ -15,10 +15,10 @@ import (
 const relist = 1100 * time.Millisecond
 
 const (
-	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
+	// waitLeast is a limit: only a longer wait can be a wait for something outside the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest time that volumes, devices and the network usually need. A longer phase for volumes,
-	// devices or the network can contain a wait for a party outside of the pod.
+	// longWork is the longest time that volumes, devices and the network usually need. A phase for volumes, devices or
+	// the network that is longer than longWork can contain a wait for something outside the pod.
 	longWork = 2 * time.Second
 )
 
@@ -106,9 +106,9 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 // endsWithOthers reports whether something that the model cannot predict can decide when the pod is ready. The result
 // is true in three cases:
 //   - The pod waited for a readiness gate.
-//   - A group phase can contain a wait for a party outside of the pod, and the change might not shorten this phase. If
+//   - A group phase can contain a wait for something outside the pod, and the change might not shorten this phase. If
 //     the change saves time only in phases, the group phases before the first shortened phase do not count.
-//   - Another main container or sidecar restarted.
+//   - A main container or a sidecar restarted, and the change does not name this container.
 //
 // If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
 // container.
@@ -166,9 +166,9 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 }
 
 // earlier returns how much earlier the kubelet would start a container after a change. If target is nil, earlier adds
-// up the saved time of all phases. The result is false if the change saves time before a wait for a party outside of
-// the pod but might not remove this wait, because the wait might not end earlier. The result is also false if the
-// function "moved" returns false.
+// up the saved time of all phases. The result is false if, after the saved time, the pod waits for something outside
+// the pod, and the change might not remove this wait. If the wait begins earlier, it might not end earlier. The result
+// is also false if the function "moved" returns false.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -206,8 +206,8 @@ func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, 
 }
 
 // startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
-// both ends of the interval are the end of this phase. startOf does not add the error bound of this end: phases do not
-// overlap, so every other phase is entirely before or entirely after this end.
+// both ends of the interval are the end of this phase. startOf ignores the error bound of the phase. Phases do not
+// overlap, so every other phase certainly comes before or after the phase container_start.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -281,8 +281,8 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	})
 }
 
-// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If a party outside of the pod
-// decides when a phase ends, the phase can become longer when it starts earlier.
+// waitsForOthers reports whether something outside the pod can decide when a phase ends. If a phase waits for something
+// outside the pod, an earlier start can make the phase longer.
 func waitsForOthers(phase *api.PhaseRecord) bool {
 	length := most(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {

@@ -66,7 +66,8 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 	return s, s.addContainers()
 }
 
-// addContainers lists the containers. The result is false if the start of a main container or of a sidecar is unknown.
+// addContainers lists the containers. The result is false if the start of a main container or of a sidecar is unknown,
+// if the pod has more than maxPredicted containers, or if the record contains no main container.
 func (s *startUp) addContainers() bool {
 	for i := range s.record.Pulls { // the record has at least one entry for each container
 		pull := &s.record.Pulls[i]
@@ -154,8 +155,8 @@ func (s *startUp) milestone(name, container string) (at interval, known bool) {
 	return at, known
 }
 
-// between returns the interval of a milestone. If an end of the interval is unknown, the method uses the start or the
-// end of the start-up instead.
+// The method "between" returns the interval of a milestone. If an end of the interval is unknown, the method uses the
+// start or the end of the start-up instead.
 func (s *startUp) between(m *api.MilestoneRecord) interval {
 	at := interval{0, s.total + s.totalError}
 	if !m.Earliest.IsZero() {

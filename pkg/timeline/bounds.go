@@ -48,8 +48,8 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. ofControlPlane
-// ignores the arrival time of the pod object.
+// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. The arrival time of
+// the pod object does not count.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
@@ -158,8 +158,8 @@ func (bs bounds) capAt(now instant) (cut bool) {
 // biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
 // reaches the agent later, because the kubelet queues status updates and the API server adds delay. Even on an idle
-// node, the status sometimes arrives 50 to 300 ms after the pickup. biasToPickup does not move the estimate if the
-// kubelet's own timestamp contradicts the time when the pod reached the node.
+// node, the status sometimes arrives 50 to 300 ms after the kubelet has picked up the pod. biasToPickup does not move
+// the estimate if the kubelet's own timestamp contradicts the time when the pod reached the node.
 func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
@@ -203,10 +203,10 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The bias of a constraint says that the true instant is probably near one end of the constraint's interval.
-		// The bound takes this bias only if the bound's interval has the same end. For biasLatest, the bound's interval
-		// can end less than liveSlack before the constraint's interval. If several constraints meet this condition, the
-		// bound takes the bias of the most trusted one.
+		// A constraint's bias means that the true instant is probably near one end of the constraint's interval. The
+		// bound takes this bias only if the bound's interval has the same end. For biasLatest, the end of the bound's
+		// interval can also be earlier by less than liveSlack. If the biases of several constraints are possible, the
+		// bound takes the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

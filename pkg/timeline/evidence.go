@@ -9,8 +9,8 @@ import (
 )
 
 // These limits bound the memory for the evidence about one pod. Crash loops, long outages and forged Events can exceed
-// these limits. If a pod exceeds a limit, the evidence keeps the earliest facts. Timeline.Missing reports dropped
-// attempts and names.
+// these limits. If a pod exceeds a limit, the evidence keeps the earliest facts. Timeline.Missing shows whether the
+// evidence dropped attempts, containers or images.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
@@ -18,8 +18,8 @@ const (
 	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
 	// limit, because the intervals between its requests about the network of one pod grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers is the maximum number of containers in the evidence that the pod's latest spec does not
-	// contain. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
+	// maxUnknownContainers is the maximum number of containers that the evidence contains but the pod's latest spec
+	// does not. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
 	// create Events can also invent container names.
 	maxUnknownContainers = 16
 )
@@ -81,7 +81,7 @@ type Evidence struct {
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if no Events are missing
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
-	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
+	overflow         bool       // the evidence dropped attempts, containers or images, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest response

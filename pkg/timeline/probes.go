@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// ProbeTiming holds the fields of a probe's spec that decide when the kubelet can find a container ready.
+// ProbeTiming holds the fields of a probe's spec that determine when the kubelet can detect that a container is ready.
 type ProbeTiming struct {
 	InitialDelay time.Duration `json:"initial_delay,omitzero"` // initialDelaySeconds
 	Period       time.Duration `json:"period,omitzero"`        // periodSeconds; the API server sets at least 1 s

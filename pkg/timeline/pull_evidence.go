@@ -105,8 +105,8 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 }
 
 // imageCheckedBy returns the latest possible time at which the runtime reported whether it has a container's image. The
-// kubelet requests a pull or uses the image only after the runtime's response. imageCheckedBy returns maxInstant if the
-// time is unknown.
+// kubelet requests a pull or uses the image only after the runtime has reported whether it has the image.
+// imageCheckedBy returns maxInstant if the time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -150,8 +150,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 }
 
 // The method "before" reports whether the given request certainly belongs to an earlier attempt than this Event does.
-// If the Event reports that the image was present, the method returns true, because the attempt of this Event requested
-// no pull.
+// If the Event reports a present image, the method returns true: in an attempt that finds the image present, the
+// kubelet requests no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -161,7 +161,7 @@ func (p pulledEvent) before(request constraint) bool {
 
 // pullConstraints converts the evidence about a container's pulls to constraints. The Events report when each failed
 // attempt ended. For the end of the successful attempt, the constraints come from an Event and from the runtime's
-// timestamps. The start of the successful attempt is computed from the durations in the Event's message.
+// timestamps. For the start of the successful attempt, the constraints come from the durations in the Event's message.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -182,7 +182,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 		constraints = append(constraints, ago(MilestonePullStarted, p.lengths.Pull, 0))
 	}
 	if p.lengths.WaitingTimed {
-		// The duration begins immediately after the Pulling Event, which reports the request.
+		// The duration p.lengths.Waiting begins immediately after the Pulling Event, which reports the request.
 		constraints = append(constraints, ago(MilestonePullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return constraints
@@ -195,9 +195,9 @@ const maxRequests = 16
 // numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
 // pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
 // tools/record/events_cache.go). After a restart, the kubelet creates a new Event with the count 1 instead. So each
-// further Event shows a restart of the kubelet. When the restarted kubelet requested the image, all earlier attempts
-// had ended, even if no evidence shows their end. If a pull failed before the first Event, the Event about the first
-// request is missing.
+// Event about a request, except the first, shows that the kubelet restarted. When the restarted kubelet requested the
+// image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first Event,
+// the Event about the first request is missing.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)

@@ -4,8 +4,8 @@ import "time"
 
 // The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
 const (
-	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no evidence shows
-	// when the hook itself ended.
+	// PhasePreStopHook lasts from the time when the kubelet picks up the deletion request to the end of the container,
+	// because no evidence shows when the hook itself ended.
 	PhasePreStopHook Phase = "pre_stop_hook"
 	// PhaseGrace lasts from the stop request to the container's end or to the end of its grace period, whichever is
 	// earlier.
@@ -68,7 +68,7 @@ type StopKind string
 const (
 	StopBefore    StopKind = "before"    // the container had ended before the deletion request
 	StopExited    StopKind = "exited"    // the process ended by itself, with its own exit code
-	StopSignalled StopKind = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process in time
+	StopSignalled StopKind = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process
 	StopKilled    StopKind = "killed"    // SIGKILL ended the process at the end of its grace period
 	// StopKilledEarly means that SIGKILL ended the process before the end of its grace period, for an unknown reason.
 	StopKilledEarly StopKind = "killed_early"
@@ -83,10 +83,10 @@ type Stop struct {
 	Kind      ContainerKind
 	How       StopKind
 	StoppedAt time.Time // zero while the container runs, or if unknown
-	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
-	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.
-	// Timed is false if the container's end needs an explanation other than the kubelet's first stop request: see
-	// stoppedLate.
+	// Used is the part of the grace period that the container used, from the kubelet's pickup of the deletion request
+	// to StoppedAt. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most
+	// Error. Timed is false if the container's end needs an explanation other than the kubelet's first stop request:
+	// see stoppedLate.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

@@ -1,7 +1,7 @@
 package timeline
 
-// Traits holds facts of a pod object that do not affect its start-up. Programs that read records can group start-ups by
-// these facts. A field is empty if the object does not contain the fact.
+// Traits holds facts from the pod object that podlapse does not use to compute the timeline. Programs that read records
+// can group start-ups by these facts. A field is empty if the pod object does not contain the fact.
 type Traits struct {
 	// Controller is the pod's direct owner. For example, Controller is the ReplicaSet if Pod.Owner is the Deployment.
 	Controller    Owner     `json:"controller,omitzero"`

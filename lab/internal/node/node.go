@@ -1,4 +1,4 @@
-// Package node is the lab's Kubernetes node. The package configures and starts the components of the node, reports
+// Package node manages the lab's Kubernetes node. The package configures and starts the components of the node, reports
 // their status, and removes the node completely.
 package node
 
@@ -21,7 +21,7 @@ import (
 )
 
 // Node is the node of one lab on this machine. Up and Down hold the node's lock only until they return. A caller that
-// must exclude other lab commands for longer must call Hold.
+// must exclude other lab commands after Up or Down returns must call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs

@@ -163,8 +163,8 @@ func hasName(hosts, name string) bool {
 	return false
 }
 
-// whereRecordsAre returns the path of the file with the agent's records. If the agent runs in a container, the file
-// also contains the agent's log.
+// whereRecordsAre returns the path of the file with the agent's records. If the agent runs in a container, its records
+// and its log are in the same file.
 func (n Node) whereRecordsAre() string {
 	if n.Form() == Deployed {
 		return n.ContainerLogs(AgentNamespace, "*", "*", agentContainer) + "/*.log"

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// account collects the evidence of all independent logs about a pod. The pod must still exist, because the kubelet
+// account collects the evidence about a pod from all independent logs. The pod must still exist, because the kubelet
 // deletes the pod's log with the pod.
 func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,

@@ -53,10 +53,10 @@ func readKubectl(call markdown.Call) kubectlCall {
 	return read
 }
 
-// kubectlChange reports whether a call of kubectl changes objects that the lab needs. If a call changes such objects,
-// the scenario runs the call as a dry run. In the namespace of the documents' examples, kubectl really changes
-// namespaced objects. If kubectlChange does not know the command, or if the scenario cannot run the command,
-// kubectlChange returns an error.
+// kubectlChange reports whether a call of kubectl changes objects that the lab needs. If a call changes objects that
+// the lab needs, the scenario runs the call as a dry run. If a call changes only namespaced objects in the namespace of
+// the documents' examples, the scenario runs the call without a dry run. If kubectlChange does not know the command, or
+// if the scenario cannot run the command, kubectlChange returns an error.
 func kubectlChange(call markdown.Call) (bool, error) {
 	read := readKubectl(call)
 	inShop := read.namespace == documentedNamespace && read.namespaced()

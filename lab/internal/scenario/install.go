@@ -24,8 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// In the scenario "install", the API server validates the objects of every way to install the agent. For some of these
-// ways, the scenario compares the permissions that the agent has with the permissions that the agent uses.
+// In the scenario "install", the API server validates the objects of each installation method. For some methods, the
+// scenario also compares the permissions that the agent has with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -39,7 +39,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	// The installation "own" is the default installation. Only this scenario tests the default installation. In other
-	// scenarios, the agent runs as UID 0, because the lab's agent writes files.
+	// scenarios, the agent writes files, so it runs as UID 0.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}

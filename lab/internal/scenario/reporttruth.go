@@ -16,13 +16,13 @@ import (
 // the runtime and the network plugin, from the scheduler's Events, and from the scenario's own watch.
 type reportTruth struct {
 	namespace string
-	images    map[string]string        // reference of the image by workload
-	pulls     map[string]time.Duration // duration of the pull by workload, if the workload pulled an image
-	startUps  map[string][]causeTimes  // start-ups from the creation until the pod was ready, by workload
+	images    map[string]string        // the reference of the image, by workload
+	pulls     map[string]time.Duration // the duration of the pull, by workload; only workloads that pulled an image
+	startUps  map[string][]causeTimes  // the start-ups from the creation until the pod was ready, by workload
 }
 
-// causeTimes maps each cause to its part of the duration of a start-up. The times with the causes volumesCause,
-// networkCause and runtimeCause are the node's own work.
+// causeTimes maps each cause to its part of the duration of a start-up. The causes volumesCause, networkCause and
+// runtimeCause are the node's own work.
 type causeTimes map[string]time.Duration
 
 const (
@@ -75,7 +75,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	return t, nil
 }
 
-// readCauses returns the durations of the parts of a start-up by cause. The caller adds the durations of the pull. The
+// readCauses returns how much of a start-up's time belongs to each cause. The caller adds the causes of the pull. The
 // argument "pull" is the time from the kubelet's request for the image until the image was unpacked.
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
