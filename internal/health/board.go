@@ -56,7 +56,7 @@ func (b *Board) Register(name, detail string) Report {
 	return report
 }
 
-// add registers a part and returns its index and its Report function.
+// The method "add" registers a part and returns its index and its Report function.
 func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +86,7 @@ func (b *Board) report(i int, up bool, detail string) {
 	}
 }
 
-// status returns the latest report of a part, by its index.
+// The method "status" returns the latest report of a part, by its index.
 func (b *Board) status(i int) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -80,7 +80,7 @@ func (s startUp) match(f filter.Filter) (bool, error) {
 	return f.Match(detail), nil
 }
 
-// json returns the encoded record.
+// The method "json" returns the encoded record.
 func (s startUp) json() ([]byte, error) {
 	if s.there != nil {
 		return api.EncodeLine(api.NewRecord(*s.there))

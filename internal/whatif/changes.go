@@ -14,8 +14,8 @@ import (
 // readyMount is the longest time that the kubelet needs to mount volumes that are ready immediately.
 const readyMount = 500 * time.Millisecond
 
-// changes returns the candidate changes for the start-up. The caller omits each change whose gain is uncertain or too
-// small.
+// The method "changes" returns the candidate changes for the start-up. The caller omits each change whose gain is
+// uncertain or too small.
 func (s *startUp) changes() []change {
 	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configuration(), s.failedRuns(),
 		s.sidecars(), s.probePeriods())
@@ -150,7 +150,8 @@ func (s *startUp) volumes() []change {
 	return []change{c}
 }
 
-// configuration returns one change for the pod's configuration and one change for each container's configuration.
+// The method "configuration" returns one change for the pod's configuration and one change for each container's
+// configuration.
 func (s *startUp) configuration() []change {
 	pod := s.newChange(api.WhatIfConfig, "")
 	s.save(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)

@@ -13,12 +13,12 @@ const (
 	maxPredicted = 64
 )
 
-// interval is a range of possible durations. The true duration is at least low and at most high.
+// The type "interval" is a range of possible durations. The true duration is at least low and at most high.
 type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }
 
-// within returns the interval from length-bound to length+bound. The low end is never negative.
+// The function "within" returns the interval from length-bound to length+bound. The low end is never negative.
 func within(length, bound time.Duration) interval {
 	return interval{max(length-bound, 0), length + bound}
 }
@@ -29,7 +29,7 @@ func (i interval) minus(o interval) interval { return interval{i.low - o.high, i
 // middle returns the center of the interval.
 func (i interval) middle() time.Duration { return i.low + (i.high-i.low)/2 }
 
-// least returns an interval that contains the smaller of two durations.
+// The function "least" returns an interval that contains the smaller of two durations.
 func least(a, b interval) interval { return interval{min(a.low, b.low), min(a.high, b.high)} }
 
 // atLeastZero raises negative ends of an interval to 0, because the duration cannot be negative.

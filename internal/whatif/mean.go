@@ -49,7 +49,7 @@ func Means(records []api.Record) []api.WhatIfMean {
 	return means
 }
 
-// unique returns the latest record of each start-up.
+// The function "unique" returns the latest record of each start-up.
 func unique(records []api.Record) []*api.Record {
 	latest := map[string]*api.Record{}
 	for i := range records {

@@ -51,15 +51,15 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// saves reports whether a change can save time. Predict computes a gain only for changes that can save time, because
-// many changes of single containers save nothing.
+// The method "saves" reports whether a change can save time. Many changes save nothing, so Predict computes a gain only
+// for changes that can save time.
 func (c change) saves() bool {
 	positive := func(i interval) bool { return i.high > 0 }
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
-// helps reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance, so
-// only the middle of its interval must be large enough.
+// The function "helps" reports whether a gain is certain and large enough. The gain of a shorter probe period depends
+// on chance, so only the middle of its interval must be large enough.
 func helps(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast
@@ -67,8 +67,8 @@ func helps(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// estimate adds up the times that a change saves in the phases and restarts, and limits the sum to the interval of the
-// gain. The result is 0 if the saved time depends on chance.
+// The method "estimate" adds up the times that a change saves in the phases and restarts, and limits the sum to the
+// interval of the gain. The result is 0 if the saved time depends on chance.
 func (c change) estimate(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0
@@ -82,9 +82,9 @@ func (c change) estimate(gain interval) (sum time.Duration) {
 	return min(max(sum, gain.low), gain.high)
 }
 
-// kept returns the minimum total time of the steps that a change does not shorten. The kubelet does the steps one after
-// the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their back-off, and the
-// gaps between steps.
+// The method "kept" returns the minimum total time of the steps that a change does not shorten. The kubelet does the
+// steps one after the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their
+// back-off, and the gaps between steps.
 func (s *startUp) kept(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]

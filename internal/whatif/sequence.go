@@ -43,9 +43,9 @@ type change struct {
 	upTo   bool // true if it depends on chance whether the change saves time
 }
 
-// gain returns how much earlier the start-up would end after a change. The pod is ready when its last container is
-// ready. If a change affects one container, the other containers limit the gain. The result is false if the evidence
-// does not bound the gain.
+// The method "gain" returns how much earlier the start-up would end after a change. The pod is ready when its last
+// container is ready. If a change affects one container, the other containers limit the gain. The result is false if
+// the evidence does not bound the gain.
 //
 // The gain is the duration of the recorded start-up minus the duration of the next start-up. The kubelet lists and
 // probes containers periodically, so the wait for the next list or probe varies by chance.
@@ -165,10 +165,10 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 	return sum, end, true
 }
 
-// earlier returns how much earlier the kubelet would start a container after a change. If target is nil, earlier adds
-// up the saved time of all phases. The result is false if, after the saved time, the pod waits for something outside
-// the pod, and the change might not remove this wait. If the wait begins earlier, it might not end earlier. The result
-// is also false if the function "moved" returns false.
+// The method "earlier" returns how much earlier the kubelet would start a container after a change. If target is nil,
+// the method adds up the saved time of all phases. The result is false if, after the saved time, the pod waits for
+// something outside the pod, and the change might not remove this wait. If the wait begins earlier, it might not end
+// earlier. The result is also false if the method "moved" returns false.
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -223,11 +223,11 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// moved returns how much earlier a container can start by chance, without the time that the change saves. The kubelet
-// lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier container
-// varies. A negative value means that the container starts later. For a sidecar with a startup probe, moved also widens
-// the interval by one probe period at each end. The result is false if the period of a sidecar's startup probe is
-// unknown. If target is nil, moved adds up the variations of all containers.
+// The method "moved" returns how much earlier a container can start by chance, without the time that the change saves.
+// The kubelet lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier
+// container varies. A negative value means that the container starts later. For a sidecar with a startup probe, the
+// method also widens the interval by one probe period at each end. The result is false if the period of a sidecar's
+// startup probe is unknown. If target is nil, the method adds up the variations of all containers.
 func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
@@ -315,7 +315,7 @@ func phasesOf(phase *api.PhaseRecord) []timeline.Phase {
 	return append([]timeline.Phase{phase.Phase}, phase.MergedWith...)
 }
 
-// most returns the longest possible time of a phase.
+// The function "most" returns the longest possible time of a phase.
 func most(phase *api.PhaseRecord) time.Duration {
 	return phase.Length.Duration() + phase.Error.Duration()
 }

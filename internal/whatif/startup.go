@@ -20,7 +20,7 @@ type startUp struct {
 	last       string   // the container that was ready last; empty if unknown
 }
 
-// container is one container of the start-up.
+// The type "container" describes one container of the start-up.
 type container struct {
 	name  string
 	kind  timeline.ContainerKind

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bound is the interval that remains when all trusted constraints on a milestone are combined. The interval
+// The type "bound" is the interval that remains when all trusted constraints on a milestone are combined. The interval
 // includes its two ends.
 type bound struct {
 	key              milestoneKey
@@ -43,7 +43,7 @@ func (b *bound) ownEstimate() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, with one bit for each origin.
+// The type "origins" is a set of origins, with one bit for each origin.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -106,7 +106,7 @@ var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 // milestones is unknown.
 func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds holds the bounds of all known milestones, sorted by key.
+// The type "bounds" holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {

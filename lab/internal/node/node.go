@@ -91,7 +91,7 @@ func free(port int) error {
 	}
 }
 
-// listening returns nil if a process listens on the loopback port.
+// The function "listening" returns nil if a process listens on the loopback port.
 func listening(port int) error {
 	connection, err := net.DialTimeout("tcp", layout.Address(port), time.Second)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// state is one line in the output of the command "lab status".
+// The type "state" is one line in the output of the command "lab status".
 type state struct {
 	component
 	record process.Record
@@ -30,8 +30,8 @@ func (s state) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// components returns the components that are expected to run. The result contains the agent only if the agent runs as a
-// process.
+// The method "components" returns the components that are expected to run. The result contains the agent only if the
+// agent runs as a process.
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
 		n.scheduler(), n.kubelet()}

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// account collects the evidence about a pod from all independent logs. The pod must still exist, because the kubelet
-// deletes the pod's log with the pod.
+// The method "account" collects the evidence about a pod from all independent logs. The pod must still exist, because
+// the kubelet deletes the pod's log with the pod.
 func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
 		Stopped: x.exam.stoppages()}
@@ -58,7 +58,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 }
 
 // The method "call" converts a runtime call of the kubelet to a blame.Call. If the call creates a sandbox, the method
-// adds the network plugin calls and the pause image download that happened during the call.
+// adds the calls of the network plugin and the downloads of the pause image during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}

@@ -57,7 +57,7 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	return nil
 }
 
-// hostile simulates a malicious client.
+// The type "hostile" simulates a malicious client.
 type hostile struct {
 	agent string // HOST:PORT
 	v     *Verdict
@@ -208,7 +208,8 @@ func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	return metrics.Sum(text, "process_resident_memory_bytes")
 }
 
-// connect connects to the agent from the given loopback address. The agent has separate limits for each client address.
+// The method "connect" connects to the agent from the given loopback address. The agent has separate limits for each
+// client address.
 func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 	const limit = 20 * time.Second
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: limit}

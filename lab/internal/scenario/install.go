@@ -210,7 +210,7 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 	return manifests.Variants(node.Manifests(source), scratch)
 }
 
-// installation is one way to deploy the agent.
+// The type "installation" describes one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys only the manifests' base, without a state directory

@@ -53,7 +53,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 			return t, fmt.Errorf("image %s: got %d pulls, want 1", reference, len(attempts))
 		}
 		call := attempts[0].Call.Length()
-		// The registry's log has no requests for the second name of the registry.
+		// For pulls under the registry's second name, the registry's log has no requests.
 		if t.pulls[name] = attempts[0].Asked.Length(); t.pulls[name] == 0 {
 			t.pulls[name] = call
 		}
@@ -107,7 +107,7 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 		appCause: seen.ReadyAt.Sub(running)}, nil
 }
 
-// far reports whether the image of a workload comes from the slow registry.
+// The function "far" reports whether the image of a workload comes from the slow registry.
 func far(workload string) bool { return strings.HasPrefix(workload, "far-") }
 
 // sumOfPulls returns the total duration and the number of the pulls of all workloads for which "selects" returns true.
@@ -140,8 +140,8 @@ func (t reportTruth) imageFactor(workload string) float64 {
 
 // startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
 // docs/report.md. For each cause, the expected time is the mean time of the other start-ups, or the workload's own time
-// if this is shorter. The other start-ups are the start-ups of all other workloads, plus the slow node's start-ups (the
-// argument "slow").
+// if this is shorter. The other start-ups are the start-ups of all other workloads and, in the argument "slow", of the
+// slow node.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {
@@ -160,8 +160,8 @@ func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expecte
 	return mine.total(), expected
 }
 
-// work returns the mean time per start-up that the node needed for its own work. The start-up with the missing
-// ConfigMap does not count.
+// The method "work" returns the mean time per start-up that the node needed for its own work. The start-up with the
+// missing ConfigMap does not count.
 func (t reportTruth) work() time.Duration {
 	var all []time.Duration
 	for name, startUps := range t.startUps {

@@ -34,7 +34,7 @@ type terminatingPod struct {
 	verdict string   // expected part of the verdict
 }
 
-// terminatingPods returns pods that stop in every way that the kubelet supports.
+// terminatingPods returns pods that stop in different ways.
 func terminatingPods(b *bench.Bench) []terminatingPod {
 	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
 	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
