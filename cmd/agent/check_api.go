@@ -138,9 +138,9 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// The method "limit" determines whether plain RBAC or node impersonation limits which pods the agent can read. With
-// node impersonation, the API server must refuse each request that this method sends, because the agent must not read
-// the requested objects.
+// The method "limit" reports what limits the pods that the agent can read: plain RBAC or node impersonation. With node
+// impersonation, the API server must refuse each request that this method sends, because the agent must not read the
+// requested objects.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")

@@ -75,7 +75,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // so that the reconciler can free the memory of the contents after use
+	kept.left = state.Contents{} // drops this reference, so the reconciler can free the contents after use
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

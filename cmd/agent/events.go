@@ -29,8 +29,8 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 // While the runtime is connected, its timestamps of each container's creation and start have a resolution of
 // nanoseconds, so records do not need the Events Created and Started.
 //
-// withoutStarts returns nil in two cases. If the runtime is nil, the Events Created and Started show the reader of a
-// record when a container was created and started. With --events=cluster, life traces contain all Events.
+// withoutStarts returns nil in two cases. If the runtime is nil, records need the Events Created and Started, because
+// these Events show when a container was created and started. With --events=cluster, life traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

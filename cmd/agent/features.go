@@ -26,7 +26,7 @@ func (c *config) forFeatures() feature.Node {
 	return feature.Node{Name: c.nodeName, Runtime: !c.criEndpoint.Off()}
 }
 
-// wholePods reports whether a feature requires all fields of pod objects.
+// wholePods reports whether an enabled feature requires all fields of pod objects.
 func (c config) wholePods() bool {
 	for _, f := range c.features {
 		if f.WholePods != nil && f.WholePods() {

@@ -14,8 +14,8 @@ import (
 // livePullsFunc returns the image pulls in progress.
 type livePullsFunc func(context.Context) (livepull.Snapshot, error)
 
-// livePulls adds the runtime's downloads to the image pulls that the kubelet requested. The argument "runtime" is nil
-// with --cri-endpoint=off.
+// livePulls returns a livePullsFunc that combines the pulls that the kubelet requested with the runtime's downloads.
+// The argument "runtime" is nil with --cri-endpoint=off.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (livepull.Snapshot, error) {
 		pulling, err := reconciler.Pulling(ctx)
@@ -31,9 +31,9 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 	}
 }
 
-// The method "bound" splits the open phase (the phase in progress) of each starting pod whose image the runtime is
-// downloading or unpacking (livepull.Snapshot.Bound). The method queries the runtime only if a download can change the
-// open phase of at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
+// If the runtime is downloading or unpacking an image of a starting pod, the method "bound" splits the pod's phase in
+// progress: see livepull.Snapshot.Bound. The method queries the runtime only if a download can change the phase in
+// progress of at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
 func (pulls livePullsFunc) bound(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines

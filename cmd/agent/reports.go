@@ -13,7 +13,8 @@ type reports struct {
 	reported func(timeline.Timeline)
 
 	mu sync.Mutex
-	// For each start-up that only some sinks have written, sent or dropped: the number of the other sinks, by pod UID.
+	// The field "missing" holds, by pod UID, how many sinks have not yet written, sent or dropped the pod's start-up.
+	// Before the first sink has done so, the start-up has no entry.
 	missing map[string]int
 }
 

@@ -28,7 +28,7 @@ const (
 	stageSources stage = iota
 	stageReconcile
 	stageSinks
-	stageRest // the web server and the state file; the state file records the start-ups that the sinks reported
+	stageRest // the web server, and the state file, which records the start-ups that the sinks have reported
 )
 
 // Time limits for stopping each stage. The sum of the limits is below 5 s, because the agent must stop within 5 s.

@@ -27,8 +27,8 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// table lists the flags of the command `runtime-proxy`. Flags that also exist for the command `run` have the same
-// names.
+// table lists the flags of the command `runtime-proxy`. A flag with the same purpose as a flag of the command `run` has
+// the same name.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{

@@ -20,14 +20,15 @@ const (
 	sampleInterval = 5 * time.Second
 	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. If a sample is at least this
 	// old, the agent assumes that the sample is older than all Events of the pod. A younger sample might be newer than
-	// the pod's first Event, because the kubelet's timestamps have a resolution of one second, and because the pod
-	// watch can deliver the pod late. If all usable samples are younger than settled, the pod uses the oldest of them.
+	// the pod's first Event: the kubelet's timestamps have a resolution of one second, and the pod watch can deliver
+	// the pod late. If all usable samples are younger than this minimum age, the Event watch begins at the oldest of
+	// them.
 	settled = 2 * time.Second
-	// maxBefore is the maximum time between a sample and the later arrival of a pod that uses the sample. For a watch
-	// that begins at an older revision, etcd must read more revisions.
+	// maxBefore is the maximum age of a usable sample when a pod arrives. For a watch that begins at an older revision,
+	// etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is the maximum time between the arrival of a pod and a later sample that the pod uses. The kubelet takes
-	// a few tenths of a second to create the pod's first Event.
+	// maxAfter is how long after the arrival of a pod a new sample is still usable for this pod. The kubelet takes a
+	// few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent takes samples for new pods after the latest request for a pod's Events. On a node
 	// where no start-up needs Events, for example because all images are present, the agent takes no samples.
@@ -37,9 +38,9 @@ const (
 	maxSampleAge = 4 * time.Minute
 )
 
-// To take a sample, the agent requests a list with a field selector for the name of one Event. To respond, etcd reads
-// only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need to exist.
-// The namespace sampleNamespace exists in every cluster.
+// To take a sample, the agent requests a list with a field selector for the name of one Event. For this list, etcd
+// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need to
+// exist. The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -47,20 +48,20 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. If a pod has a position, the agent has
-// observed all Events about the pod that the API server stored between the time `since` and the revision.
+// position is a point in the sequence of changes of the API server's Events. The position of a pod means that the agent
+// has observed all Events about the pod that the API server stored after the time `since`, up to the revision.
 type position struct {
 	revision uint64
-	since    time.Time // by the agent's clock; zero if the agent has all Events up to the revision
-	// The field "limited" is true if the agent did not read the Events from before the time `since`, because the
-	// namespace is large.
+	since    time.Time // on the agent's clock; zero if the agent has observed all Events up to the revision
+	// The field "limited" is true if the agent did not read the Events that are older than the time `since`, because
+	// the namespace is large.
 	limited bool
 }
 
 // revisions holds the latest samples. The lock of Source guards revisions.
 type revisions struct {
 	samples []position // oldest first
-	pending bool       // the agent requested a sample, and the sample is not complete
+	pending bool       // true while a requested sample is not complete
 	// changed is closed and replaced when a sample is complete or has failed.
 	changed chan struct{}
 	wake    chan struct{} // requests a sample; has capacity 1

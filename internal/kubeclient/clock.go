@@ -9,8 +9,8 @@ import (
 )
 
 // clockReadings is the maximum number of clock readings that wait for Run. The number of waiting readings reaches the
-// maximum only if many watches open at the same time. At the maximum, the Clock drops new readings, because they
-// contain no new information.
+// maximum only if many watches open at the same time. At the maximum, the Clock drops new readings, because later
+// responses will provide more readings.
 const clockReadings = 16
 
 // Clock reads the API server's clock from the header Date of responses. Clock sends no requests.

@@ -59,7 +59,8 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer creates a frameReader for each watch. The frameReader applies the field "frames" to each event.
+// framer creates a frameReader for each watch. The frameReader limits and edits each event according to the field
+// "frames".
 type framer struct {
 	runtime.Framer
 	frames Frames

@@ -82,7 +82,7 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 //
 // If the function "deliver" returns nil, Run does not count the item. The caller must count the item with Sent or Drop,
 // immediately or later. If "deliver" returns an error, Run drops this item and all queued items, and returns the error.
-// The time limit Drain starts when ctx is done. If items remain when this time limit is over, Run drops all queued
+// The time limit Drain starts when ctx is done. If items remain when the time limit Drain is over, Run drops all queued
 // items and returns ErrSlow. The context of the function "deliver" ends when the time limit Drain is over, and not when
 // ctx is done. If "deliver" ignores its context, Run waits until "deliver" returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {

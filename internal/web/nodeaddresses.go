@@ -11,10 +11,9 @@ import (
 )
 
 // The type "nodeAddresses" lists addresses from which the agent's own node connects, so that the agent recognizes the
-// kubelet. If the agent has an address of the pod network, the node usually connects from the gateway's address. If the
-// agent uses the host network, the node connects from the agent's own address, which the method "has" also accepts. If
-// a local client has an address that is not in the list, the only effect is that the client has fewer guaranteed
-// connections.
+// kubelet. If the agent uses the pod network, the node usually connects from the address of the pod's gateway. If the
+// agent uses the host network, the node connects from the agent's own address, which the method "has" also accepts. A
+// local client whose address is not in the list has the same limits as a client on another host.
 type nodeAddresses []netip.Addr
 
 // newNodeAddresses reads the gateways from the kernel's routing table. If newNodeAddresses cannot read the routing

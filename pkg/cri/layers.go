@@ -139,9 +139,9 @@ func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, e
 }
 
 // The method "snapshotter" returns the name of the snapshotter that holds the image with the given config. Several
-// snapshotters can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has
-// priority. If the default snapshotter does not hold the image, the result is the snapshotter whose name is first in
-// alphabetical order. If no snapshotter is known, the result is the default snapshotter.
+// snapshotters can hold the image, because a runtime class can have its own snapshotter. If the default snapshotter
+// holds the image, the result is the default snapshotter. Otherwise, the result is the snapshotter whose name is first
+// in alphabetical order. If no snapshotter is known, the result is the default snapshotter.
 func (a *responder) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {

@@ -49,8 +49,8 @@ func (s Skew) widen(c constraint) constraint {
 // Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// The type "reading" is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps
-// only the best reading of each pod for each limit.
+// The type "reading" is a lower or an upper limit of the skew, with the time of its observation. For each pod, the type
+// Clocks keeps only the best lower limit and the best upper limit.
 type reading struct {
 	of    string        // the pod's UID; empty for a reading from an HTTP response
 	at    time.Time     // the time of the observation on the agent's clock
@@ -69,8 +69,8 @@ func (c *Clocks) Observe(o Observation) {
 			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The binding happens before the agent first sees the pod. Each later observation of the pod gives a weaker
-		// limit.
+		// The binding happens before the agent first sees the pod. A later observation of the pod gives only a weaker
+		// limit of the skew.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -117,8 +117,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. In this case, Skew drops the older half of the lower limits or of the upper limits, and repeats this until
-// the remaining readings agree or too few readings remain.
+// readings. In this case, Skew drops the older half of the list that contains the oldest reading (lower limits or upper
+// limits), and tries again. If too few readings remain, Skew returns the zero Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

@@ -6,9 +6,10 @@ import (
 )
 
 // imageEvidence holds three responses of the runtime about an image. Often, all three responses are the same. The
-// embedded field holds the runtime's first response, which describes the image before the kubelet pulled it. The last
-// response shows whether a pull brought new content. The field "layered" holds the latest complete response with
-// layers, or else the latest incomplete response with layers. The field "layered" is nil if no response has layers.
+// embedded field holds the runtime's first response, which describes the image before the kubelet pulled it. The field
+// "last" holds the latest response, which shows whether the kubelet pulled the image after the first response. The
+// field "layered" holds the latest complete response with layers, or else the latest incomplete response with layers.
+// The field "layered" is nil if no response has layers.
 type imageEvidence struct {
 	*imageResponse
 	last, layered *imageResponse
@@ -74,7 +75,8 @@ func (a *imageResponse) containsLess(askedAt time.Time, image *Image) bool {
 	return a.isBefore(askedAt, image)
 }
 
-// hasLayers reports whether the response contains the layers that the runtime knows.
+// hasLayers reports whether the image was on the node when the agent requested its layers. The response can still lack
+// some layers.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
 // The method "image" returns the responses about an image reference from the spec, or nil if the agent never asked the
@@ -106,7 +108,8 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.wasRemoved() }
 
 // wasRemoved reports whether an image was present at first, and was then removed and pulled again. For example, the
-// kubelet's garbage collection removes images. The first timestamp of an image changes only after a removal.
+// kubelet's garbage collection removes images. FirstPulledAt changes only if the image is pulled again after its
+// removal.
 func (i *imageEvidence) wasRemoved() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }

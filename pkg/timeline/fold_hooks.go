@@ -11,7 +11,7 @@ func (f *fold) waitForWork(c *Container) step {
 	return step{phase: PhaseKubeletSync}
 }
 
-// endsOwnHook reports whether the chain of a container shows the end of the container's post-start hook. The kubelet
+// endsOwnHook reports whether the steps of a container show the end of the container's post-start hook. The kubelet
 // writes the status of a sidecar after the hook. If the sidecar has a startup probe, the kubelet continues with the
 // next container after the success of this probe. If the sidecar has no startup probe, the kubelet first writes this
 // status, and then continues with the next container (computeInitContainerActions in pkg/kubelet/kuberuntime). Main
@@ -29,10 +29,10 @@ func (f *fold) endsOwnHook(c *Container) bool {
 	return reported != nil && reported.bias == biasLatest // a status from a list can be old
 }
 
-// orCredentials takes a wait that ends when the kubelet requests a pull or finds the image on the node, and adds the
-// phases that the wait can also contain. During this wait, the kubelet can look up the registry credentials, and run a
-// credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source reports when the kubelet
-// begins the lookup. So a wait for a post-start hook can also contain work of the kubelet.
+// orCredentials adds the phase kubelet_sync to a wait for a post-start hook. The argument "wait" ends when the kubelet
+// requests a pull or finds the image on the node. Before this time, the kubelet can look up the registry credentials,
+// and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source reports when the
+// kubelet begins the lookup, so the wait for the hook can also contain the lookup.
 func orCredentials(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
@@ -45,9 +45,9 @@ func orCredentials(wait step) step {
 // report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
 // MustAttemptImagePull). After such a pull, another pod has access to the image only if the pod has the same Secret, or
-// if a credential plugin returns credentials for the pod's service account. No source reports how the kubelet pulled
-// the image earlier. Without an Event about the image, the Events about the pod's other images show whether the kubelet
-// checks images.
+// if a credential plugin returns credentials for the pod's service account. No source reports with which credentials
+// the kubelet pulled the image. Without an Event about the image, the Events about the pod's other images show whether
+// the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked
@@ -57,9 +57,9 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// orLookup returns the wait before the kubelet uses an image that is already on the node. If the pod has a pull Secret,
-// the wait can include the lookup of registry credentials. The kubelet checks the access to the image even if the pull
-// policy forbids pulls.
+// orLookup takes a wait that ends when the kubelet finds the image on the node, and returns the wait with all phases
+// that it can contain. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The
+// kubelet checks the access to the image even if the pull policy forbids pulls.
 func (f *fold) orLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return orCredentials(wait)
@@ -72,11 +72,11 @@ var beforeHook = []Phase{
 	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
 }
 
-// mayPrecedeRun reports whether a period that looks like a post-start hook might have begun before the container ran.
-// The argument "from" is the beginning of the period. If only the kubelet reports the container's start, the timestamp
-// of the start is truncated to seconds. In this case, the estimate of the start can be later than the beginning of the
-// period. If the period can contain work on the next container, mayPrecedeRun returns false, because such a period is
-// unattributed anyway.
+// mayPrecedeRun reports whether a period might have begun before the container ran, although the period looks like a
+// post-start hook. The argument "from" is the beginning of the period. If only the kubelet reports when the container
+// started, this time is truncated to seconds. So the estimated start of the container can be later than the beginning
+// of the period. If the period can contain work on the next container, mayPrecedeRun returns false, because such a
+// period is unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {

@@ -12,11 +12,10 @@ const relistEvery = time.Second
 
 // workStart returns the earliest possible start of the kubelet's work on a container. workStart considers only the
 // attempt that created the container. The kubelet starts this work after the start of the sandbox, after the end of
-// each earlier init container, and after the start of each container that ran before this container's creation. If a
-// container that comes earlier in the spec started only after this container's creation, the kubelet had skipped that
-// container, for example because of its back-off. If an earlier creation of the container failed, an earlier attempt
-// might have pulled the image. So after a failed creation, workStart uses only conditions that are true for every
-// attempt.
+// each earlier init container, and after the start of each container that ran before this container's creation. The
+// kubelet can skip a container, for example during its back-off, and first create containers that come later in the
+// spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So after a
+// failed creation, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -67,10 +66,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// starts this work only after the start of the sandbox, which some runtimes do not report. The kubelet also does not start this work immediately after the previous init container ended or after the previous sidecar started,
-// because the kubelet detects both only when it lists the running containers. The kubelet also waits for a sidecar's
-// startup probe, for a post-start hook, and during back-off. After the last of these waits, the kubelet creates the
-// container immediately.
+// starts this work only after the start of the sandbox, and some runtimes do not report this start. The kubelet detects
+// the end of an init container and the start of a sidecar only when it lists the running containers, so the work on the
+// next container starts with a delay. The kubelet also waits for a sidecar's startup probe, for a post-start hook, and
+// during back-off. After the last of these waits, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
