@@ -5,13 +5,10 @@ import (
 	"time"
 )
 
-// Score is the result of the comparison for one or more start-ups. The judged time is the sum of Right, Unattributed
-// and Wrong.
+// Score is the result of the comparison for one or more start-ups: see Judge. The judged time is the sum of Right,
+// Unattributed and Wrong.
 type Score struct {
-	Right time.Duration
-	// Unattributed is the time for which the agent reports no cause, except time for which the cause of every candidate
-	// is wrong. Within the error bound of the phase's start or end, time with a wrong cause also counts as
-	// unattributed.
+	Right        time.Duration
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example between two stretches
@@ -46,8 +43,8 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases of the agent's timeline with the true stretches. The stretches are in chronological order
-// and do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The
-// rules are:
+// and do not overlap. The exact boundary between two stretches is uncertain. In the period that can belong to either
+// stretch, the causes of both stretches count as true causes. The rules are:
 //
 //   - The time of a phase counts as right if the reported cause is a true cause of this time.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
@@ -75,8 +72,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // The method "count" adds to the score the time in which a stretch and a phase overlap. The argument "length" is the
-// duration of this time. The argument "proven" is the duration of the part that is outside the error bounds of the
-// phase's start and end.
+// duration of the overlap. The argument "proven" is the duration of the part of the overlap that is outside the error
+// bounds of the phase's start and end.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -99,8 +96,9 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamedCause returns the reported cause for the matrix. If the reported cause is any true cause of the stretch,
-// blamedCause returns the first true cause instead, because the matrix counts the stretch under this cause.
+// blamedCause returns the reported cause that the matrix shows. The matrix shows only the first true cause of a
+// stretch. If the agent reports another true cause of the stretch, blamedCause also returns the first true cause,
+// because the report is right.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

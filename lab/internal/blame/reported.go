@@ -17,8 +17,9 @@ type Reported struct {
 	Error            time.Duration
 }
 
-// newsDelay is the longest time until the kubelet learns that a container exited, because the kubelet lists containers
-// once per second. The agent cannot know yet whether a container exited in the last second of a phase in progress.
+// newsDelay is the longest time from the exit of a container until the kubelet detects the exit. The kubelet lists the
+// containers once per second. The agent cannot know yet whether a container exited in the last second of a phase in
+// progress.
 const newsDelay = time.Second
 
 // Read converts the phases of a timeline to the type Reported.

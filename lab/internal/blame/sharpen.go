@@ -32,7 +32,7 @@ func sharpen(truth []Stretch) []Stretch {
 }
 
 // If the gap between two stretches is longer than the sum of their slacks, withGaps fills the gap with a stretch that
-// has no cause. withGaps also adds such a stretch before the first stretch and after the last stretch.
+// has no cause. withGaps also adds a stretch without a cause before the first stretch and after the last stretch.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil

@@ -61,9 +61,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     use_internal_loopback = true
 `
 
-// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. A scenario removes
-// its images from the registry at the end. If containerd then restarts, stargz cannot mount the remaining snapshots of
-// these images.
+// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. When a scenario
+// ends, the scenario removes its images from the registry. If containerd restarts after this removal, stargz cannot
+// mount the images' remaining snapshots.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// aloneRows returns rows with a fault that affects the entire node. No other row can run at the same time.
+// aloneRows returns the rows whose fault affects the entire node. Each of these rows must run alone.
 func aloneRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {

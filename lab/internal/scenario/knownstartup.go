@@ -35,8 +35,8 @@ type knownLength struct {
 	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }
 
-// knownMilestone is a milestone, and the interval in which it happened. The interval begins with the cause of the
-// milestone, and ends with a later consequence of the milestone.
+// knownMilestone is a milestone, and the interval in which it happened. The interval begins with a step that comes
+// before the milestone, and ends with a report that comes after the milestone.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
@@ -117,8 +117,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     process the request. The duration that the kubelet measures for a pull starts with the kubelet's call to the
 //     runtime.
 //   - The phase "init_run" lasts from the time when the container starts to run until the process's last log line. The
-//     runtime's timestamp for the start of the container is between the request and the response. The process's first
-//     log line can be earlier or later than this timestamp.
+//     runtime's timestamp for the start of the container lies between the kubelet's request to start the container and
+//     the runtime's response. The process's first log line can be earlier or later than this timestamp.
 //   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
 //   - The phases "startup_probe" and "readiness_probe" each last from the end of the previous step until the probe logs
 //     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server

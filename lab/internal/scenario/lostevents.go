@@ -16,8 +16,8 @@ import (
 )
 
 // lostEvents starts one pod with ten containers. The node must pull a different image for each container. The kubelet
-// creates four Events for each container, but sends at most 25 Events about one pod. The Events about the pulls of the
-// last containers are lost.
+// creates four Events for each container, but sends a burst of at most 25 Events about one pod. The Events about the
+// pulls of the last containers are lost.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
 	p, err := watchPulls(ctx, b)

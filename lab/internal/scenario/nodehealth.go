@@ -88,7 +88,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is a metric with some labels, and the expected sum of all values of this metric that have these labels.
+// sample is the expected sum of a metric over all its series with the given labels.
 type sample struct {
 	name   string
 	labels []string
@@ -135,8 +135,8 @@ func (h healthRun) checkNow(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// reportedWithin is the longest time until the metrics show a change of the node. A watch informs the agent of the
-// change.
+// reportedWithin is the longest time until the metrics show a change of the node. The agent learns of each change from
+// its watch of the Node object.
 const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {
