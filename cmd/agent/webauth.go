@@ -12,8 +12,8 @@ import (
 // partWebAuth is the health board's name for the token reviews.
 const partWebAuth = "web_auth"
 
-// newAccess returns the reviewer of tokens if --web-auth=kubernetes is set. Without --web-auth=kubernetes, newAccess
-// returns nil.
+// With --web-auth=kubernetes, newAccess returns the function that reviews tokens. Without --web-auth=kubernetes,
+// newAccess returns nil.
 func newAccess(d deps) (web.Access, error) {
 	if d.config.webAuth != webAuthKubernetes {
 		return nil, nil

@@ -19,8 +19,8 @@ type Traffic struct {
 // subjectaccessreviews or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic returns a Traffic with all counts at zero. The series for the requests that every agent sends exist before
-// the first request.
+// NewTraffic returns a Traffic with all counts at zero. NewTraffic creates the series for lists and watches of pods,
+// because every agent sends these requests.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},

@@ -65,11 +65,11 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// mayStartWorkLater reports whether the kubelet might have started work on a container after an instant. The kubelet
-// starts this work only after the start of the sandbox, and some runtimes do not report this start. The kubelet detects
-// the end of an init container and the start of a sidecar only when it lists the running containers, so the work on the
-// next container starts with a delay. The kubelet also waits for a sidecar's startup probe, for a post-start hook, and
-// during back-off. After the last of these waits, the kubelet creates the container immediately.
+// mayStartWorkLater reports whether the kubelet might have started work on a container after the instant "then". The
+// kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. The kubelet
+// detects the end of an init container and the start of a sidecar only when it lists the running containers, so the
+// work on the next container starts with a delay. The kubelet also waits for a sidecar's startup probe, for a
+// post-start hook, and during back-off. After the last of these waits, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
