@@ -2,10 +2,10 @@ package eventwatch
 
 import "time"
 
-// Limits on shared watches of wide namespaces. A wide namespace has many new Events, but few of these Events concern
-// the requested pods of this node. For the API server, a shared watch costs less than two watches on single pods,
-// because decoding an Event takes more CPU than sending the Event. The agent, however, must decode every Event of a
-// shared watch.
+// These constants define when a namespace is wide. A wide namespace has many new Events, but few of these Events
+// concern the requested pods of this node. The API server decodes each Event once for each watch of the namespace, and
+// decoding an Event takes more CPU than sending the Event. So for the API server, one shared watch costs less than two
+// watches on single pods. The agent, however, must decode every Event of a shared watch.
 const (
 	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096

@@ -14,10 +14,10 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
-	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the minimum time is askGapRuns, because the runtime soon forgets the
-	// run if a client deletes the pod without a grace period.
+	// askGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
+	// whose images are present, the agent usually sends only two queries: one when the pod arrives, and one when the
+	// pod is ready. If the change is a new run of a container, the agent waits only askGapRuns, because the runtime
+	// soon forgets the run if a client deletes the pod without a grace period.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between two queries if the agent sends the second query only to check an Event
@@ -44,7 +44,7 @@ type pod struct {
 	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
 	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
-	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
+	idle      []timeline.IdleContainer    // containers whose image can be pulled again; set when the start-up is settled
 
 	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Follow.PostStartup is false
 	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false
@@ -296,8 +296,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. If a start-up still needs a response of the runtime and the state
-// file contains the start-up, settleEnded leaves the start-up to the next agent.
+// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and the
+// state file contains the start-up, settleEnded leaves the start-up to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow is the maximum age of Events when the agent starts. The agent never reports Events that were older when
-// it started, even if no agent ran at the time of these Events.
+// When the agent starts, it skips Events that are older than eventsWindow. The agent never reports these Events, even
+// if no agent ran when they occurred.
 const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.

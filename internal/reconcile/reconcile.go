@@ -84,7 +84,7 @@ type Keeper interface {
 	// observation was new (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
 	// Kept returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
-	// When Run stops, Run calls Kept for each completed start-up that still needs a response of the runtime. If Kept
+	// When Run stops, Run calls Kept for each completed start-up that still needs a response from the runtime. If Kept
 	// returns false, Run settles the start-up.
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
@@ -124,7 +124,7 @@ const (
 	Forgotten
 )
 
-// Report is a change in the Reconciler's data about one pod.
+// Report describes a change in the Reconciler's data about one pod.
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
@@ -160,7 +160,7 @@ type Reconciler struct {
 // errStopped is the error of queries after Run has returned.
 var errStopped = errors.New("the agent is stopping")
 
-// New creates a Reconciler. The Reconciler does nothing before Run. New panics if the metric is already registered.
+// New creates a Reconciler. The Reconciler does nothing before Run. New panics if its metric is already registered.
 func New(config Config) *Reconciler {
 	return &Reconciler{
 		config:  config,
@@ -185,8 +185,8 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
 // observations in the inbox and settles completed start-ups without waiting for late Events. If a completed start-up
-// still needs a response of the runtime and the saved state contains the start-up, Run leaves the start-up to the next
-// agent. Run returns nil.
+// still needs a response from the runtime and the saved state contains the start-up, Run leaves the start-up to the
+// next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

@@ -33,8 +33,9 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	r.advanceTermination(p)
 }
 
-// applyToTermination applies an observation to the evidence of the pod's termination. The first pod object with a
-// deletion timestamp creates this evidence. applyToTermination reports whether the observation was new.
+// applyToTermination applies an observation to the evidence of the pod's termination. When the first pod object with a
+// deletion timestamp arrives, applyToTermination creates this evidence. applyToTermination reports whether the
+// observation was new.
 func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bool) {
 	if p.terminating != nil {
 		return p.terminating.evidence.Apply(o)
@@ -52,8 +53,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 }
 
 // outlivesAgent reports whether the saved state must contain an observation for the next agent. outlivesAgent returns
-// false for a response of the runtime that contains a ready sandbox and no ended container, because the next agent can
-// get these facts from the runtime.
+// false for a response from the runtime that contains a ready sandbox and no ended container, because the next agent
+// can get these facts from the runtime.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {

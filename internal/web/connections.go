@@ -25,8 +25,9 @@ const (
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
 	// A client that has fewer connections than its guaranteed number can take connections from other clients. A client
-	// outside the node can take takeBurst connections at once, and then takeRate connections per second. This limit
-	// gives a scraper enough time to send its request, even if many clients keep reconnecting.
+	// outside the node can take takeBurst connections at once, and then takeRate connections per second. With this
+	// limit, a scraper has enough time to send its request before other clients take its connection, even if many
+	// clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections that clients outside the node cannot take from clients on the
 	// agent's own node. Four connections are enough: two for each of the kubelet's two probes.
@@ -111,9 +112,9 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, c can take
-// the slot of any connection. For clients outside the node, reservedForNearby and takeRate limit which slots and how
-// many slots c can take. If c's client has its guaranteed number of connections or exceeds takeRate, c can take slots
-// only from clients that have at least two more connections than c's client.
+// the slot of any connection. If c's client is outside the node, reservedForNearby limits which slots c can take, and
+// takeRate limits how many slots the client can take. If c's client has its guaranteed number of connections or exceeds
+// takeRate, c can take slots only from clients that have at least two more connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
@@ -147,8 +148,8 @@ func (l *fairListener) least(may func(*counted) bool) *counted {
 
 // yieldsBefore reports whether the connection in the argument "a" yields before the connection in the argument "b". The
 // less useful connection yields first. If both connections are equally useful, the connection of the client with more
-// connections yields first. If both clients also have the same number of connections, the connection that has been in
-// its state for longer yields first.
+// connections yields first. If both clients also have the same number of connections, the connection whose current
+// activity began earlier yields first.
 func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q

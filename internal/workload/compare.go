@@ -14,8 +14,8 @@ const (
 	// difference only with at least 4 start-ups on each side, or with at least 3 on one side and 5 on the other side:
 	// see leastP.
 	MinStartUps = 3
-	// noise is the significance level of the rank test. Only a difference with a smaller p-value can be more than
-	// noise.
+	// noise is the significance level of the rank test. Only a difference whose p-value is below this level can be more
+	// than noise.
 	noise = 0.05
 	// minPart is the minimum share of a phase in the whole difference: partsOf ignores phases with a smaller share.
 	minPart = 0.05
@@ -100,10 +100,10 @@ func each(list []interval, value func(interval) time.Duration) []time.Duration {
 	return values
 }
 
-// partsOf returns the phases that contribute to the difference according to a rank test. partsOf considers only
-// candidates: a candidate is a phase that makes up at least minPart of the difference, and that is not unattributed
-// time. If the rank test confirms no candidate, the result "unproven" contains the candidates whose means differ most.
-// partsOf corrects each candidate's rank test for the number of candidates (Holm's method).
+// partsOf returns the phases that contribute to the difference according to a rank test. partsOf tests only candidates:
+// the phases that make up at least minPart of the difference. Unattributed time is never a candidate. If the rank test
+// confirms no candidate, the result "unproven" contains the candidates whose means differ most. partsOf corrects each
+// candidate's rank test for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)
 	slices.SortFunc(parts, func(a, b api.WorkloadPart) int {
@@ -132,8 +132,7 @@ func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []ap
 	return parts, nil
 }
 
-// candidatesOf returns the phases that make up at least minPart of the difference, with uncorrected results of the rank
-// test.
+// candidatesOf returns the candidates of partsOf, with uncorrected results of the rank test.
 func candidatesOf(first, second []*sample, whole time.Duration) []api.WorkloadPart {
 	before, after := meansByWork(first), meansByWork(second)
 	var keys []work

@@ -24,8 +24,8 @@ func RankTest(a, b []time.Duration) (p float64, shift int) {
 	return rankSum(ranks, ties, len(a))
 }
 
-// leastP returns the smallest p of the exact rank test for two groups of the given sizes, if all values are different.
-// The rank test returns this p if all values of one group are larger than all values of the other group.
+// leastP returns the smallest possible p of the exact rank test for two groups of the given sizes, if all values are
+// different. The rank test returns this p if all values of one group are larger than all values of the other group.
 func leastP(a, b int) float64 {
 	choices := 1.0 // number of ways to choose min(a, b) ranks
 	for i := 1; i <= min(a, b); i++ {
@@ -34,11 +34,11 @@ func leastP(a, b int) float64 {
 	return min(2/choices, 1)
 }
 
-// leastFavorable is RankTest for durations that are known only as intervals. The caller passes the upper ends of the
-// intervals for the group "lower", and the lower ends of the intervals for the group "upper". These ends make the
-// difference between the groups smallest. If values are equal, the true durations can still differ, so leastFavorable
-// computes p twice and returns the larger p: once with mean ranks, and once with the least favorable order of the equal
-// values. If the group "upper" does not have the higher ranks, the result is 1.
+// leastFavorable does the rank test for durations that are known only as intervals. The caller passes the upper ends of
+// the intervals for the group "lower", and the lower ends of the intervals for the group "upper", so that the
+// difference between the groups is as small as the intervals allow. If values are equal, the true durations can still
+// differ, so leastFavorable computes p twice and returns the larger p: once with mean ranks, and once with the least
+// favorable order of the equal values. If the group "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))

@@ -112,8 +112,8 @@ func mean(list []time.Duration) time.Duration {
 	return s.of(len(list))
 }
 
-// sum computes the mean of n durations. A plain sum could overflow, so sum divides each duration by n, and adds up the
-// quotients and the remainders.
+// sum computes the mean of n durations. A plain sum could overflow, so the type sum divides each duration by the number
+// of durations, and adds up the quotients and the remainders.
 type sum struct{ quotients, remainders time.Duration }
 
 func (s *sum) add(d time.Duration, n int) {
