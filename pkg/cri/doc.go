@@ -2,8 +2,8 @@
 // runtime is containerd, also containerd's own stores: sandboxes, images, content and snapshots.
 //
 // The package can only read from the runtime. The runtime's socket has no read-only mode, so the connection permits
-// only the calls and streams of two short tables (allow.go). The connection refuses every other method without sending
-// a request.
+// only the calls and streams that two short tables list (allow.go). The connection refuses every other method without
+// sending a request.
 //
 // The list of an image's parts comes from containerd's content store. The author of the image wrote this list, so the
 // list is untrusted. manifest.go parses the list within limits, contents.go caches the list, and layers.go adds the
@@ -11,6 +11,6 @@
 // (download.go).
 //
 // cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines, and each worker
-// passes its own responses to Config.Observe. A missing or broken runtime is never an error: the Source looks for a
-// runtime until the context ends, and reports the problem.
+// passes the responses to its queries to Config.Observe. A missing or broken runtime is never an error: the Source
+// looks for a runtime until the context ends, and reports the problem.
 package cri

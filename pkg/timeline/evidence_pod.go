@@ -128,7 +128,7 @@ func wasReady(p Pod) bool {
 	return false
 }
 
-// wasTrue reports whether a condition that is false now was true before. If the condition was true, its latest
+// wasTrue reports whether a condition is false now but was true before. If the condition was true, its latest
 // transition is later than the kubelet's first status.
 func wasTrue(p Pod, c Condition) bool {
 	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst

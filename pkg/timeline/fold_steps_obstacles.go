@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// obstacleSteps returns the steps from the kubelet's pickup to the sandbox that ran, if Events report obstacles.
-// Between two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second
-// obstacle. The pod might also have waited for a volume that the kubelet had not tried to mount again yet.
+// obstacleSteps returns the steps from the kubelet's pickup until the sandbox runs, if Events report obstacles. Between
+// two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second obstacle. The
+// pod might also have waited for a volume that the kubelet had not tried to mount again yet.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -54,8 +54,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// After the runtime's last response that the network was not ready, the network might have become ready, and
-		// the kubelet might have started to mount volumes.
+		// After the runtime last reported that the network was not ready, the network might have become ready, and the
+		// kubelet might have started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -69,8 +69,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait. So the second attempt itself took a long time. Before the second attempt failed, some of its steps
-			// might have succeeded, and this time can include those steps.
+			// wait before a retry. So the second attempt itself took a long time, and this time can include steps that
+			// succeeded before the attempt failed.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

@@ -8,12 +8,12 @@ import (
 // These constants limit the waits for evidence that should arrive soon.
 const (
 	// runtimeGrace and eventGrace limit the wait for late evidence after the end of the start-up. runtimeGrace limits
-	// the wait for a response of the runtime. eventGrace limits the wait for Events. The kubelet sends Events in
-	// parallel with its status and retries after 10 s if the API server was unavailable (client-go, tools/record).
+	// the wait for the runtime's response. eventGrace limits the wait for Events. The kubelet sends Events in parallel
+	// with its status and retries after 10 s if the API server was unavailable (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace limits how long the agent repeats its query if the runtime's stores did not report all layers of a
-	// new image.
+	// layersGrace limits how long the agent repeats its query about a new image if the runtime did not report all
+	// layers.
 	layersGrace = 15 * time.Second
 	// reaskAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
 	// object reports.
@@ -27,7 +27,7 @@ const (
 	// the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the agent
 	// records the start-up as it is.
 	giveUpAfter = time.Hour
-	// sandboxPatience is longer than the time that the kubelet usually needs to begin a pod's sandbox after it picks up
+	// sandboxPatience is the time within which the kubelet usually begins to create a pod's sandbox after it picks up
 	// the pod. After sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a
 	// failure, the kubelet waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod).
 	// So a sandbox that appears within sandboxPatience belongs to the first attempt.
@@ -86,16 +86,16 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull might have downloaded layers that the agent has not requested yet. A runtime
-// that does not report the times of its pulls does not report layers either.
+// mayHaveNewLayers reports whether a pull might have downloaded layers, and the agent has not asked the runtime about
+// these layers yet. A runtime that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the agent should ask again, because the runtime did not report all layers of an
-// image in time. After a pull, the disk is busy for some time, so a later response can contain the missing layers. The
-// agent asks again only within layersGrace after the pull.
+// layersIncomplete reports whether the agent should ask again, because the runtime's last response lacked layers of an
+// image. After a pull, the disk is busy for some time, so a later response can contain the missing layers. The agent
+// asks again only within layersGrace after the pull.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
@@ -169,9 +169,9 @@ func (e *Evidence) askedSince() time.Time {
 }
 
 // requestsEvents reports whether the start-up needs the kubelet's Events. If a container's image needs a pull or was
-// pulled, the start-up needs Events until the kubelet's Event about the pull arrives. A pod whose images are all on the
-// node needs no Events. If the runtime's response about an image is overdue, the agent assumes that the image might
-// need a pull.
+// pulled, the start-up needs Events until the kubelet's Event about the pull arrives. A start-up without pulls and
+// without post-start hooks needs no Events. If the runtime's response about an image is overdue, the agent assumes that
+// the image might need a pull.
 //
 // After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
@@ -247,7 +247,7 @@ type EventWatch struct {
 	Namespace   string
 	Name        string
 	// ArrivedAt is the time on the agent's clock at which the pod watch delivered the new pod. ArrivedAt is zero if the
-	// pod was on the node before the agent saw the pod, or if the kubelet started the pod without the API server.
+	// agent first saw the pod in a list, or if the kubelet started the pod without the API server.
 	ArrivedAt time.Time
 }
 

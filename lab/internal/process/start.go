@@ -104,9 +104,9 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		// therefore never run in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread must keep its namespaces, because /proc/self shows the main thread's namespaces, and the
-			// main thread cannot end. This goroutine holds the main thread until the recursive call returns, so the
-			// goroutine of the recursive call gets another thread.
+			// The main thread must not change its namespaces: it cannot end, and /proc/self would show the changed
+			// namespaces. This goroutine holds the main thread until the recursive call returns, so the goroutine of
+			// the recursive call gets another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

@@ -14,7 +14,7 @@ const (
 
 // fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. Each list has one value
 // for each pair of blocks. The values in "idle" and "start" exclude the CPU time that the same nodes and pods need
-// without agents.
+// without agents. A bare watch is a pod watch without an agent.
 type fleetSize struct {
 	agents      int
 	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once
@@ -58,8 +58,8 @@ func regress(x, y []float64) (r regression) {
 	return r
 }
 
-// predict returns the line's value for a number of agents, and an upper limit with 95 % confidence. The function
-// assumes that the line is also correct beyond the measured points.
+// predict returns the value of the regression line for a number of agents, and an upper limit with 95 % confidence. The
+// function assumes that the line is also correct beyond the measured points.
 func (r regression) predict(agents float64) (value, atMost float64) {
 	value = r.base + r.slope*agents
 	distance := agents - r.meanX

@@ -23,9 +23,8 @@ const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples from one scrape to the next
-	// comparedFrom is the shortest duration that the scenario compares with the blocks without the attack. The scenario
-	// compares a phase only if the phase takes at least comparedFrom in each counterpart of the pod. Shorter durations
-	// depend mainly on the load of the machine.
+	// comparedFrom is the minimum duration of a compared phase: the scenario compares a phase only if the phase takes
+	// at least comparedFrom in each counterpart of the pod. Shorter durations depend mainly on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
 	// requests cause real load. The comparison with the independent logs does not use loadLimit.
@@ -136,8 +135,8 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 }
 
 // judgeClock requires that the agent's interval for the clock skew contains zero, because the node and the control
-// plane use the same clock. During the attack, the agent's interval for the clock skew must not become more than one
-// second longer.
+// plane use the same clock. During the attack, the agent's interval for the clock skew must not grow by more than one
+// second.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)

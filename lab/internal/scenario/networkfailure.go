@@ -10,14 +10,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// networkFailure makes the network plugin fail until the kubelet has tried at least once to create the sandbox.
-// Containerd does not keep data about a failed sandbox. An agent that reads only containerd's data would name the
-// volumes as the cause.
+// networkFailure creates a pod while the network plugin fails, and repairs the plugin after some seconds. Containerd
+// does not keep data about a failed sandbox. An agent that reads only containerd's data would name the volumes as the
+// cause.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// firstTry is the longest duration of the first attempt, including the removal of its failed sandbox. An agent
-		// cannot separate the first attempt from the phase "volumes".
+		// firstTry is the longest duration of the first attempt, including the removal of its failed sandbox. No agent
+		// can separate this time from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

@@ -38,7 +38,8 @@ type Choice struct {
 	Before string // path of the program that the scenario "compare" compares with the current agent
 }
 
-// Table lists all scenarios. The scenarios for new users come first.
+// Table lists all scenarios. The scenarios that run the agent as a DaemonSet come first, and the scenarios that measure
+// the cost of agents come last.
 func Table() []Scenario {
 	return slices.Concat([]Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
