@@ -100,9 +100,8 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 	}
 }
 
-// Watch starts or stops the detection of silences: times in which the runtime does not respond. While the detection is
-// on, the source requests the runtime's version once a second. Watch does not block. Callers must not call Watch
-// concurrently.
+// Watch starts or stops the detection of silences: times in which the runtime does not respond. To detect silences, the
+// source requests the runtime's version once a second. Watch does not block. Callers must not call Watch concurrently.
 func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -226,8 +225,8 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch returns the latest argument of Watch. Callers must not call latestWatch during a session, because a
-// session reads the same channel.
+// latestWatch returns the argument of the latest call of Watch. Callers must not call latestWatch during a session,
+// because a session reads the same channel.
 func (s *Source) latestWatch() bool {
 	select {
 	case on := <-s.watch:

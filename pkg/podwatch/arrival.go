@@ -38,7 +38,7 @@ type arrival struct {
 	containers  int
 }
 
-// arrive converts an object to an arrival. The arrival does not reference the object.
+// arrive converts an object to an arrival. The arrival does not keep the object in memory.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {

@@ -14,14 +14,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// traceParentAnnotation is the annotation in which the creator of a pod can put the trace of the pod's start-up. The
+// traceParentAnnotation is an annotation with which the creator of a pod can add the start-up to an existing trace. The
 // annotation has the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
 // Limits on the parts of a pod that the agent keeps, in bytes and entries. The agent truncates longer image references,
 // and omits labels and conditions above the limit.
 const (
-	maxTraceParent = 128  // a value of the current version has 55 bytes; the agent ignores values above the limit
+	maxTraceParent = 128  // a traceparent of version 00 has 55 bytes; the agent ignores values above the limit
 	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
@@ -116,7 +116,7 @@ func DeletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
-	conditions = conditions[:min(len(conditions), maxConditions)] // a normal pod has fewer than maxConditions
+	conditions = conditions[:min(len(conditions), maxConditions)] // a normal pod has fewer conditions than this limit
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{

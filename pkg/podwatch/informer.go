@@ -26,7 +26,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The remedies for refused requests.
+// Remedies for requests that the API server refuses.
 const (
 	remedyPods   = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on"
 	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
@@ -45,13 +45,13 @@ type Config struct {
 	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. If the first list does not
 	// contain a known pod, the type Pods passes PodGone for this pod to Observe.
 	Known []string
-	// AsNode is true if the client uses a configuration from kubeclient.AsNode. If AsNode is true and the API server
-	// refuses a request, the error names the permission to impersonate the node.
+	// AsNode must be true if the client uses a configuration from kubeclient.AsNode. If AsNode is true and the API
+	// server refuses a request, the error names the permission to impersonate the node.
 	AsNode bool
-	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
+	// If Traits is true, PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Terminations is true if PodSeen includes the progress of deletion. If Terminations is true, Observe also receives
-	// changes that affect only the progress of a deletion.
+	// If Terminations is true, PodSeen includes the progress of the pod's deletion, and Observe also receives changes
+	// that affect only this progress.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
@@ -69,7 +69,7 @@ type Pods struct {
 	resource podResource
 	restarts *restartCounter
 	store    *store
-	synced   atomic.Bool  // a list or the initial events of a watch were processed
+	synced   atomic.Bool  // a list, or the initial events of a watch, has been processed
 	proven   atomic.Bool  // synced is true, and the watch has stayed open for kubeclient.ProvenAfter
 	openedAt atomic.Int64 // opening time of the current watch, on the agent's clock in Unix nanoseconds
 

@@ -13,8 +13,8 @@ import (
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
 // givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that finds
-// no node for the pod sets the reason of the condition. The kubelet writes the condition without a reason. The name of
-// the field manager does not identify the kubelet: the name can also be k3s or kubelite.
+// no node for the pod sets this reason. The kubelet writes PodScheduled without a reason. The name of the field manager
+// does not identify the kubelet: the name can also be k3s or kubelite.
 func givesReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {
@@ -41,9 +41,9 @@ func failedBy(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 }
 
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero if
-// no scheduler changed the condition. The binding sets the condition to true without an entry in the managed fields
-// (registry/core/pod/storage). So an entry in the managed fields proves that a scheduler had set the condition to
-// false.
+// no scheduler changed the condition. When a scheduler binds the pod, the API server sets PodScheduled to true without
+// an entry in the managed fields (registry/core/pod/storage). So an entry in the managed fields proves that a scheduler
+// had set PodScheduled to false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]

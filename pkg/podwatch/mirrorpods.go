@@ -51,12 +51,12 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// assignUID decides which pod holds a UID in the runtime. Only this pod receives the evidence from the runtime and the
-// kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors with the same name,
-// the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that was
-// created first wins. assignUID returns a copy of the pod. If the pod holds the runtime's UID, RuntimeUID of the copy
-// contains this UID. If the pod does not hold the runtime's UID, RuntimeUID of the copy equals the pod's own UID. If a
-// mirror with another name held the runtime's UID before, that mirror loses the UID.
+// If several pods claim the same UID in the runtime, assignUID decides which pod owns this UID. Only the owner receives
+// the evidence from the runtime and the kubelet. An ordinary pod with this UID takes precedence over any mirror. Among
+// mirrors with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different
+// names, the mirror that was created first wins. assignUID returns a copy of the pod. If the pod owns the UID in the
+// runtime, RuntimeUID of the copy is this UID. If another pod owns the UID, RuntimeUID of the copy is the pod's UID in
+// the API server. If the pod takes the UID from a mirror with another name, assignUID calls takeFrom for this mirror.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
@@ -77,9 +77,9 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom changes a mirror into an ordinary pod, so that another pod can have the runtime's UID. takeFrom also passes
-// the former mirror to Observe. The argument "uid" is the mirror's own UID. If the store does not contain the mirror,
-// takeFrom does nothing.
+// takeFrom changes a mirror into an ordinary pod, so that another pod can own the mirror's UID in the runtime. takeFrom
+// also passes the former mirror to Observe. The argument "uid" is the mirror's own UID. If the store does not contain
+// the mirror, takeFrom does nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
 	mirror := s.seen[uid].whole
 	if mirror == nil {
@@ -92,7 +92,7 @@ func (s *store) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes a mirror from the field "mirrors" if the mirror holds the runtime's UID.
+// releaseUID removes a mirror from the field "mirrors" if the mirror owns its UID in the runtime.
 func (s *store) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrors[pod.RuntimeUID] == uid {
 		delete(s.mirrors, pod.RuntimeUID)

@@ -177,8 +177,8 @@ func decodePodsProtobuf(
 }
 
 // eachField reads the fields of a message until its end. eachField passes each length-delimited field to the function
-// "read" and then skips the bytes that the function did not read. eachField skips numeric fields, because Unknown and
-// PodList have none.
+// "read" and then skips the bytes that the function did not read. eachField does not pass numeric fields to "read",
+// because the messages Unknown and PodList have no numeric fields.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

@@ -83,8 +83,8 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 }
 
 // readFields lists the fields of a message that the agent reads. If a field contains a message, the map's value lists
-// the fields of this message that the agent reads. The value nil keeps the whole message. The value noFields removes
-// all length-delimited fields of the message. Numbers and booleans are always kept.
+// the fields of this message that the agent reads. If the value is nil, the whole field remains. If the value is
+// noFields, only the numbers and booleans in the field remain. Numbers and booleans always remain.
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after decoding.
@@ -142,7 +142,7 @@ var (
 	volumeSourceFields = newVolumeSourceFields()
 )
 
-// newVolumeSourceFields keeps the whole image of an image volume, but only the kind of any other volume.
+// newVolumeSourceFields keeps the whole source of an image volume, but only the kind of all other volumes.
 func newVolumeSourceFields() readFields {
 	kinds := readFields{}
 	for kind := protowire.Number(1); kind <= 64; kind++ { // the field numbers of all volume kinds are below 64

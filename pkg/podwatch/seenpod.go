@@ -15,7 +15,7 @@ type seenPod struct {
 	namespace, name string
 	createdAt       time.Time
 	deletedAt       time.Time
-	whole           *timeline.Pod // set only for static pods, and for all pods while Delays is configured
+	whole           *timeline.Pod // set for static pods; if Delays is configured, set for all pods
 }
 
 // seenOf keeps the whole observation if the argument "whole" is true.

@@ -17,20 +17,20 @@ import (
 
 // The type "store" is the store that the reflector updates. The type converts changes to observations and remembers the
 // latest observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
-// of a watch, all on one goroutine. So the store knows whether a change comes from a list or from a watch. The handlers
-// of an informer do not know the origin of a change. A Verifier can repair the store from another goroutine.
+// of a watch, all on one goroutine. So, unlike the handlers of an informer, the store knows whether a change comes from
+// a list or from a watch. A Verifier can repair the store from another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]seenPod // by UID, because a new pod can replace a pod with the same name between two lists
-	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. The field "seen" uses
-	// the UID of the mirror pod as the key.
+	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. In the field "seen", the
+	// key of a mirror pod is the mirror pod's own UID.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
 	// know the last states of the pods in "known". So for each pod in "known" that still exists, the store passes an
 	// observation to Observe.
 	known []string
-	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
+	// The field "listed" is true after the first list. A pod that first appears after the first list is new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier

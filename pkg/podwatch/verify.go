@@ -14,7 +14,7 @@ import (
 )
 
 // Verifier compares the watched pods with the API server and decides which reported states are outdated. The type Pods
-// calls all methods except Run under the lock that Change also holds.
+// holds its lock while it calls any method except Run, so these methods must not call Pods.Change.
 type Verifier interface {
 	// Run compares the watched pods with the API server until ctx ends. Pods.Run calls Run on a separate goroutine and
 	// waits until Run returns.
@@ -27,8 +27,8 @@ type Verifier interface {
 	Note(uid, version string)
 	// Gone is called when the type Pods has removed a pod.
 	Gone(uid string)
-	// Deleted is called when the watch has reported the deletion of a pod. If the type Pods still has this pod, a call
-	// of Gone follows.
+	// Deleted is called when the watch has reported the deletion of a pod. If the pod is among the watched pods, the
+	// type Pods then also calls Gone.
 	Deleted(uid string)
 }
 

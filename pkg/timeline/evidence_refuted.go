@@ -10,7 +10,7 @@ import (
 
 // The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
 // agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock back between
-// the timestamp and the arrival.
+// the Event's timestamp and its arrival.
 const futureSlack = time.Second
 
 // maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The
@@ -157,9 +157,10 @@ func (r refuter) refutation(p pulledEvent) string {
 }
 
 // absentUntil returns the time until which a container's image was absent, according to the runtime. If the runtime's
-// latest response reports no image, the result is the time of the request for this response. Otherwise, the result is
-// the image's first timestamp, or the time of the first request if the image has no timestamp. absentUntil returns
-// minInstant if the runtime's responses show no absence, or if the kubelet used the image before the absence ended.
+// latest response does not contain the image, the result is the time when the agent requested this response. If the
+// latest response contains the image, the result is the image's first timestamp, or the time of the first request if
+// the image has no timestamp. absentUntil returns minInstant if the runtime's responses show no absence, or if the
+// kubelet used the image before the absence ended.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

@@ -18,9 +18,9 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without a startup probe, the kubelet reports a container as started when it runs. The chain of a sidecar already
-	// contains its startup probe, because the next containers wait for this probe. But the next containers do not wait
-	// for the probes of the sidecar's later runs.
+	// Without a startup probe, the kubelet reports a container as started as soon as the container runs. The chain of a
+	// sidecar already contains its startup probe, because the next containers wait for this probe. But the next
+	// containers do not wait for the probes of the sidecar's later runs.
 	if last.StartupProbe && (last.Kind != KindSidecar || attempt > f.lastRun(last)) {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe &&
@@ -29,8 +29,8 @@ func (f *fold) readySteps() chain {
 	}
 	own := milestoneKey{index, attempt, MilestoneContainerReady}
 	if ended := f.endedBefore(own); ended != nil {
-		// The ended container might keep the pod from becoming ready. But until this milestone, the pod also waited for
-		// the container "last".
+		// The ended container might keep the pod from becoming ready. But until the container "last" was ready, the pod
+		// also waited for this container.
 		if f.mayEndForGood(ended, f.asOf) {
 			also = union(also, []Phase{beforeRun(clampAttempt(ended.Attempt) + 1)})
 		}
@@ -93,7 +93,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
-			// Without probes, both containers wait only for the kubelet's status, so both have the same phase.
+			// Neither container has a probe. So both wait only for the kubelet's status, and both have the same phase.
 		case !probed && f.ranLongBefore(c, b): // the container was already ready
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)

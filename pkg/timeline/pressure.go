@@ -27,7 +27,8 @@ type Stalled struct {
 // 1.
 type Pressure struct{ CPU, IO, Memory float64 }
 
-// highPressure is the lowest share at which a verdict mentions pressure. At this share, tasks waited half of the time.
+// highPressure is the lowest share at which a verdict mentions pressure. The share 0.5 means that tasks waited for half
+// of the time.
 const highPressure = 0.5
 
 // High returns the resource with the highest pressure and its share. The resource is empty if no share reached
@@ -57,8 +58,8 @@ func (p *Pressure) High() (resource string, share float64) {
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
 // Observe adds a sample and ignores other observations. If the sample is not later than the previous sample, or if a
-// counter is lower than before, Observe first empties the log. An earlier time or a lower counter shows that somebody
-// set the clock back, or that the samples come from different machines.
+// counter is lower than before, Observe first empties the log. A sample that does not follow the previous sample means
+// that somebody set the clock back, or that the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {

@@ -45,7 +45,7 @@ type loggedPull struct {
 	// startUnknown is always true for a failed pull.
 	startUnknown    bool
 	error           time.Duration
-	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
+	overlappedUntil time.Time // end of the last proven overlap with another pull; zero if no overlap is proven
 	dequeued        bool      // the pull waited a long time and began when another pull ended
 	layers          []uint64  // the layerHash of each layer that the pull downloaded; nil if unknown
 }

@@ -50,7 +50,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// Layers arrived in this pull. If an earlier pull had already downloaded the image, then either the tag moved,
+		// This pull downloaded layers. If an earlier pull had already downloaded the image, then either the tag moved,
 		// or the image was removed before this pull.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
@@ -80,7 +80,8 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		// Another pull had begun, so it is unknown whether the kubelet's next attempt downloaded any content.
+		// Another client began a pull during the back-off. So the kubelet's next attempt might not have downloaded any
+		// content.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // the image was present under another name
@@ -122,9 +123,9 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 }
 
 // inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
-// image. Content that arrives during the back-off comes from pulls by other clients. If only a live status reports the
-// failure, inBackoff assumes that the attempt failed statusPatience before the status arrived. The kubelet's next
-// request ends the back-off, because a restarted kubelet has no back-off.
+// image. Content that arrives during the back-off comes from pulls by other clients. If only a new status from the
+// watch reports the failure, inBackoff assumes that the attempt failed statusPatience before the status arrived. A
+// restarted kubelet forgets its back-off, so the back-off also ends when the kubelet next requests the image.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {

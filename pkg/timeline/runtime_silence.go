@@ -9,7 +9,7 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. The time catchUp after a silence counts as part of the silence.
+	// count as a possible cause of delay. For this overlap, the end of the silence is later by catchUp.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.
@@ -110,9 +110,9 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime finds the runtime's work in a span for which another party, such as the kubelet, is responsible. If the
-// span might include such work, needsRuntime returns the phase of the work: PhaseSandbox or PhaseContainerCreate.
-// For all other spans, needsRuntime returns an empty phase.
+// needsRuntime looks for the runtime's work in a span whose cause is not the runtime. If the span might include such
+// work, needsRuntime returns the phase of the work: PhaseSandbox or PhaseContainerCreate. For all other spans,
+// needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {
