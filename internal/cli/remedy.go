@@ -108,7 +108,7 @@ func unknownPod(pod resource, asked int) error {
 }
 
 // unknownWorkload returns the error for a workload if no agent knows one of its start-ups. If the argument "since" is
-// set, the error includes the time in "since", because the agents can know older start-ups.
+// set, the error names this time, because the agents might know start-ups that ended earlier.
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
 		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+

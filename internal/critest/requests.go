@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Names of the objects in the requests that Requests returns.
+// The example requests of the function Requests ask for these objects.
 const (
 	RequestedPod     = "pod"
 	RequestedSandbox = "s"

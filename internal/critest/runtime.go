@@ -175,7 +175,7 @@ func (r *Runtime) Stop() {
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
 // Fault sets a function f that the fake runtime runs before it responds to each request. The function f can wait, or
-// return an error for the request. With f set to nil, the runtime responds normally again.
+// return an error for the request. If f is nil, the runtime responds normally again.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,9 +27,9 @@ const (
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
 // server. The API server checks the Event's namespace and sets its resource version. The client that creates the Event
-// chooses the other texts that oversized reads, and the API server does not limit their length in core/v1 Events.
-// convertEvent shortens only descriptive texts. If the agent shortened an identifying text, two objects could get the
-// same identity.
+// chooses all other texts that oversized checks. In core/v1 Events, the API server does not limit the length of these
+// texts. convertEvent shortens only descriptive texts. If the agent shortened an identifying text, two objects could
+// get the same identity.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -72,8 +72,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 }
 
 // namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
-// client-go also writes this time, truncated to seconds, into the field firstTimestamp. If the two times are not in the
-// same second, client-go did not create the name.
+// client-go also writes the time in the name, truncated to seconds, into the field firstTimestamp. If firstTimestamp
+// and the time in the name are not in the same second, client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {

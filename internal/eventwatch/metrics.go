@@ -13,7 +13,7 @@ type metrics struct {
 	unserved         prometheus.Counter
 }
 
-// The type "starts" counts opened watches by the point at which they begin.
+// The type "starts" counts opened watches by their starting point.
 type starts struct{ revision, history, gap prometheus.Counter }
 
 func (c starts) count(from start) {
@@ -27,12 +27,12 @@ func (c starts) count(from start) {
 	}
 }
 
-// The type "samples" counts samples of the current revision of the API server's Events.
+// The type "samples" counts requests for the current resourceVersion of Events, by result.
 type samples struct{ taken, failed prometheus.Counter }
 
 // The type "refused" counts ignored Events by reason.
 type refused struct {
-	oversized prometheus.Counter // the whole Event or an identifying text is too long to come from the kubelet
+	oversized prometheus.Counter // the Event or one of its identifiers is too long to come from the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
 	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
 }

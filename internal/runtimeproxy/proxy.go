@@ -28,7 +28,7 @@ const (
 	maxWaiting = 64
 	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
 	maxConnections = 128
-	// callLimit is the maximum duration of a call. The agent's timeout is 2 s.
+	// callLimit is the maximum duration of a call. The agent ends each of its calls after at most 2 s.
 	callLimit = time.Minute
 	// lingerLimit is how long a stopping proxy still serves its clients. The kubelet stops all containers of a pod at
 	// the same time. The agent needs up to 5 s to stop and requires the runtime during this time.

@@ -111,8 +111,9 @@ type Download struct {
 	Most float64 `json:"most"` // largest downloaded share of the image, in percent, that the API has reported
 }
 
-// Downloads repeatedly reads the downloads of the images whose reference contains the given text, and returns all
-// results. The function returns when these downloads have ended, or after 50 reads, which take at least 5 s.
+// Downloads returns what the page and the API show about image downloads. Downloads considers only images whose
+// reference contains the given text. It reads the page and the API until these downloads have ended, or 50 times, which
+// takes at least 5 s.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
 	return browser.Ask[[]Download](t, `(async () => {
 		const seen = [], most = new Map();

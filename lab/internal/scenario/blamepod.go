@@ -30,7 +30,7 @@ type examPod struct {
 	broken       bool              // true after a step failed; the row then skips all later steps
 	images       map[string]string // references of the images that the node must pull, by container name
 	sandboxFault []blame.Cause
-	pauseImage   string // repository of the pause image that the node does not have
+	pauseImage   string // repository of the sandbox image; empty unless the node must pull this image
 	faults       []blame.Fault
 }
 
@@ -123,8 +123,8 @@ func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) err
 	})
 }
 
-// statedOf waits until the kubelet has created an Event about the pod, with the given reason. The Event's message must
-// contain the given words.
+// statedOf waits for a kubelet Event about the pod. The Event must have the given reason, and its message must contain
+// the given words.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// soakVariable names the environment variable that contains the number of rows that the scenario "blame-soak" draws.
+// soakVariable names the environment variable with the number of rows for the scenario "blame-soak".
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
 // blameSoak runs rows with randomly drawn faults, and judges these rows in the same way as the exam. An environment
@@ -39,7 +39,8 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith returns a function that restarts the agent with the given flags. The flags also apply to later stages.
+// agentWith returns a function that restarts the agent with the given flags. The agent keeps these flags in later
+// stages.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

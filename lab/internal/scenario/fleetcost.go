@@ -170,7 +170,7 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 // element is nil, the watch does not count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
-	opening.SetLimit(64) // more connections at a time would only queue for the machine's two cores
+	opening.SetLimit(64) // more connections at a time would only wait for the machine's two cores
 	for i, count := range into[first:] {
 		received := io.Discard
 		if count != nil {
@@ -315,7 +315,7 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
 	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++
-	const bookmarks = 0.05 // allowed relative difference, because bookmarks arrive at varying times
+	const bookmarks = 0.05 // allowed relative difference; one watch can receive more bookmarks than the other
 	if agent == 0 || math.Abs(agent-bare) > bookmarks*agent {
 		f.verdict.Problem("%d agents: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
 			"same number", f.agents, agent, bare)

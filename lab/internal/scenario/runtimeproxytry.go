@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets searches all files in the agent's container with the permissions of the node's root user. The root
-// user can see more files than the agent. The proxy's socket must be the only socket.
+// lookForSockets searches all files in the agent's container for sockets, as the node's root user. The root user can
+// see more files than the agent. The proxy's socket must be the only socket.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
