@@ -24,7 +24,7 @@ type Access struct {
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
 	// Anonymous is true if the registry refused the request because of missing or wrong credentials. If a rule injected
-	// the error, Anonymous is false.
+	// the refusal, Anonymous is false.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

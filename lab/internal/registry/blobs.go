@@ -18,8 +18,8 @@ import (
 )
 
 // blobStore stores blobs as files. go-containerregistry has its own disk store, but that store hashes a blob at every
-// request. The hashing would delay the first byte of a large blob and distort the measurements. blobStore is safe for
-// concurrent use.
+// request. This hash computation would delay the first byte of a large blob and distort the measurements. blobStore is
+// safe for concurrent use.
 type blobStore struct {
 	dir   string
 	limit int64 // maximum size of all blobs together, in bytes

@@ -239,8 +239,8 @@ func (t *tally) judgePromises(v *Verdict) {
 }
 
 // judgeShare counts the wrong phases among the phases whose times come from the node's clock. If there are more wrong
-// phases than allowed, judgeShare reports these phases as problems. Otherwise, judgeShare reports these phases as
-// notes. judgeShare also adds the share of correct phases to the verdict.
+// phases than allowed, judgeShare reports these phases as problems, and otherwise as notes. judgeShare also adds the
+// share of correct phases to the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -15,7 +15,7 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of measured blocks for present images, and also for cold images
+	ownBlocks      = 4   // number of measured blocks for each case: images on the node, or images to pull
 	ownPresentPods = 30  // number of pods in a block if the node already has their images
 	ownColdPods    = 10  // number of pods in a block if the node must pull their images
 	fullNode       = 110 // the kubelet's default maximum number of pods
@@ -32,10 +32,10 @@ const (
 )
 
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
-// of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
-// directory. At the same time, two other programs follow the same pods: a bare client-go reflector, and a reflector
-// that also queries the runtime. The second program sends only the queries that any agent needs to read the runtime's
-// timestamps.
+// of an idle agent, and number of series. The agent runs beside the node's own agent, with debug profiles, a state
+// directory and otherwise default settings. At the same time, two other programs follow the same pods: a bare client-go
+// reflector, and a reflector that also queries the runtime. The queries of this reflector are the minimum that an agent
+// needs to read the runtime's timestamps.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
@@ -152,7 +152,7 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 // perStart is the cost of a program for each pod that starts.
 type perStart struct {
 	cpu    []time.Duration // average CPU time per start, for each block
-	sleeps int64           // total of all blocks
+	sleeps int64           // sum of process.Usage.Sleeps over all blocks
 	starts int64
 }
 
@@ -214,8 +214,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function "idle" measures the agent's CPU time while no pod starts. Like Prometheus, the function scrapes the
-// agent every 15 seconds.
+// The function "idle" measures the agent's CPU time while no pod starts. During the measurement, the function scrapes
+// the agent's metrics every 15 seconds.
 func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {

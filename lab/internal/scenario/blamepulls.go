@@ -32,7 +32,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	return errors.Join(err, e.bench.Node.PullInParallel(ctx, parallelPulls))
 }
 
-// pullRows returns rows with pods whose pulls are slow or fail at first.
+// pullRows returns rows with pods whose pulls are slow, or fail at first.
 func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {

@@ -23,8 +23,8 @@ func pair[T ~int64](differences []T) pairedDifferences[T] {
 		pairs: len(differences)}
 }
 
-// atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the pairs vary only by
-// chance.
+// atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the differences are
+// independent and normally distributed.
 func (p pairedDifferences[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// realPull is a pull, or a wait for a pull, according to the independent logs.
+// realPull is a pull, or a wait for a pull, according to logs that do not come from the agent.
 type realPull struct {
 	pod, container string // names of the pod and the container; empty for a pull without a pod
 	image, outcome string
@@ -26,7 +26,7 @@ type liveResponse struct {
 	asked bench.Span
 	items []agent.Live
 	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the start and
-	// the end of the request to the agent for the timelines in "starting".
+	// the end of the request for these timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -144,9 +144,9 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. An agent is allowed to report an open
-// pull or unpacking only during the kubelet's call to the runtime, or shortly before or after this call. An agent with
-// all sources must report at least one correct open phase.
+// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. An agent is allowed to report that a
+// pod pulls or unpacks an image only during the kubelet's call to the runtime, or shortly before or after this call. An
+// agent with all sources must report at least one correct open phase.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores
