@@ -56,7 +56,7 @@ type Command struct {
 	Name    string
 	Summary string
 	Group   string // heading above the command in the help; empty for the heading otherCommands
-	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. Usage,
+	// Usage is the syntax of the arguments. The command's help shows Usage, then Description, then Examples. Usage,
 	// Description and Examples are empty if the command passes its own help to Call.Parse.
 	Usage, Description string
 	Examples           []Example
@@ -159,7 +159,7 @@ func (p Program) printUsage(out io.Writer) {
 	fmt.Fprintf(out, "\nRun \"%s COMMAND --help\" for the flags and examples of a command.\n", p.Name)
 }
 
-// help returns the form of the arguments, the description and the examples of a command.
+// help returns the syntax of the arguments, the description and the examples of a command.
 func (c Call) help() string {
 	for _, command := range c.Program.Commands {
 		if command.Name != c.Command {

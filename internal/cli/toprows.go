@@ -40,8 +40,8 @@ func topOrders() []order[api.Record] {
 // because one list contains the start-ups in progress and the completed start-ups.
 func topRows(nodes bool, now func() time.Time) view[topRow] {
 	list := startUps(nodes, "", now)
-	// If "starting" is true, the column shows values only for start-ups in progress. Otherwise, the column shows values
-	// only for completed start-ups. All other cells contain "-".
+	// If "starting" is true, the column shows values only for start-ups in progress. If "starting" is false, the column
+	// shows values only for completed start-ups. All other cells contain "-".
 	only := func(starting bool, cell func(topRow) string) func(topRow) string {
 		return func(r topRow) string {
 			if r.starting() != starting {

@@ -7,19 +7,19 @@ import (
 )
 
 // proof detects when a watch has delivered all existing Events, which are the Events that the API server held when the
-// agent opened the watch. The API server does not mark the last of these Events. If no existing Event has arrived for
-// at least kubeclient.ProvenAfter, the agent assumes that all existing Events have arrived.
+// agent opened the watch. The API server does not mark the last existing Event. If no existing Event has arrived for at
+// least kubeclient.ProvenAfter, the agent assumes that all existing Events have arrived.
 //
-// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
-// versions. So if an Event's version is lower than the highest version so far, the Event is an existing Event.
+// Existing Events come from one snapshot, and arrive in the order of their names. New Events arrive in the order of
+// their versions. So if an Event's version is lower than the highest version so far, the Event is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at the given revision. If the watch begins with all existing
-// Events, it first delivers the Events up to the given revision, or up to a later revision.
+// newProof returns the proof for a watch that begins at the given revision. A watch that begins with all existing
+// Events first delivers a snapshot of the Events at this revision or at a later revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,

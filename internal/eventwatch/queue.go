@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// watchQueue holds the watches that wait for a slot. Watches that never had a slot come first, followed by watches
-// whose lease ended. Within each of the two groups, the queue is first in, first out. A new pod gets its Events early,
-// even if many older pods wait. The lock of Source guards watchQueue.
+// watchQueue holds the watches that wait for a slot. The queue has two parts: first the watches that never had a slot,
+// then the watches whose lease ended. A watch is added at the end of its part. A new pod gets its Events early, even if
+// many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use
@@ -91,9 +91,8 @@ func (s *Source) othersWait(f *follower) bool {
 }
 
 // isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if a waiting
-// watch can use the slot. After leaseTime, the watch also releases the slot if a waiting pod of the same namespace
-// never had a watch: see the method "yields". Before leaseTime, the watch releases the slot only if it has delivered
-// all existing Events and the waiting watch never had a slot.
+// watch can use the slot, or if the method "yields" returns true. Before leaseTime, the watch releases the slot only if
+// it has delivered all existing Events and the waiting watch never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ type Key struct {
 	Gone            bool          // the pod's object was deleted
 }
 
-// Detail holds the fields that only the record of a start-up contains.
+// Detail holds the fields of a start-up that only its record contains.
 type Detail struct {
 	Owner  timeline.Owner
 	Labels string // text in the form of timeline.Pod.Labels

@@ -80,7 +80,8 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 }
 
-// ParseTime parses a time, or a duration before now. The error contains an example of a valid value.
+// ParseTime parses a time, or a duration such as 15m, which means 15 minutes before now. The error contains an example
+// of a valid value.
 func ParseTime(value string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
 		return now.Add(-ago), nil

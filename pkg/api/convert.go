@@ -54,7 +54,7 @@ func probeRecords(probes []timeline.Probe) []ProbeRecord {
 	})
 }
 
-// Skew converts the skew of the control plane's clock. Skew returns nil if the skew is not proven.
+// Skew converts the clock skew to a record. Skew returns nil if the skew is not proven.
 func Skew(s timeline.Skew) *SkewRecord {
 	if !s.Proven() {
 		return nil

@@ -10,7 +10,7 @@ const InstantLayout = "2006-01-02T15:04:05.000000000Z"
 // JSON omits the zero Instant.
 type Instant struct{ time.Time }
 
-// InstantOf converts a time to the form in records. InstantOf drops the monotonic clock reading, so that the
+// InstantOf converts a time.Time to an Instant. InstantOf drops the monotonic clock reading, so that the
 // differences between instants match the printed values.
 func InstantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
 

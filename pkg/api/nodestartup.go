@@ -38,8 +38,8 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// In the phases daemonset and workload, the node waits for the pod in the field Pod, and Step is the phase of this
-	// pod's start-up.
+	// If Phase is "daemonset" or "workload", the node waits for a pod: Pod is the name of this pod, and Step is the
+	// phase of its start-up.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
@@ -50,7 +50,7 @@ type NodePhaseRecord struct {
 	Error   Seconds        `json:"error_seconds"`
 	Open    bool           `json:"open,omitempty"`
 	Sources []string       `json:"sources"`
-	// Candidates lists the phases that the time of the phase unattributed can belong to.
+	// If Phase is "unattributed", Candidates lists the phases that the time can belong to.
 	Candidates []string `json:"candidates,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type DaemonSetPodRecord struct {
 }
 
 // FirstWorkloadRecord is the workload pod that was ready first. If no workload pod is ready yet, FirstWorkloadRecord is
-// the pod that was bound to the node first.
+// the workload pod that was bound to the node first.
 type FirstWorkloadRecord struct {
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`

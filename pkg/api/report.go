@@ -8,7 +8,7 @@ type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
 	// Since is the time from which the sums are complete: the start of an hour, or the time when the node's first agent
-	// started. If the node had no agent for more than an hour, Since is one hour before the start of the next agent.
+	// started. If the node had no agent for more than an hour, Since is one hour before the agent started again.
 	Since Instant `json:"since"`
 	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
 	// the first page contains Totals, and only if the request selects no namespace.
@@ -37,8 +37,8 @@ type ReportItem struct {
 	Owner    OwnerRecord `json:"owner,omitzero"`
 	Image    string      `json:"image,omitempty"`
 	Registry string      `json:"registry,omitempty"` // registry of the image
-	// Other is true if the item combines all items of its kind that exceed the agent's limits. The item has no
-	// namespace and no name.
+	// Other is true if the item combines all items of its kind that the agent does not keep separately. Such an item
+	// has no namespace and no name.
 	Other bool `json:"other,omitempty"`
 	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
 	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up the pod.
@@ -46,9 +46,9 @@ type ReportItem struct {
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`
 	// Total is the total duration of the workload's start-ups, including the current age of start-ups in progress.
-	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed.
-	// These start-ups lack later phases, so they are not suitable for comparisons. Causes splits Total and Unfinished
-	// by cause.
+	// Unfinished is the part of Total that belongs to start-ups in progress and to start-ups that did not succeed. The
+	// start-ups in Unfinished lack later phases, so they are not suitable for comparisons. Causes splits Total and
+	// Unfinished by cause.
 	Total      Seconds       `json:"seconds"`
 	Unfinished Seconds       `json:"unfinished_seconds"`
 	Causes     []CauseTotals `json:"causes"`
@@ -62,7 +62,7 @@ type CauseTotals struct {
 	Unfinished Seconds        `json:"unfinished_seconds"`
 }
 
-// Add adds the sums of another item. Add keeps the kind and the names of the item.
+// Add adds the sums of another item. The kind and the names in i do not change.
 func (i *ReportItem) Add(other ReportItem) {
 	i.StartUps += other.StartUps
 	i.Failures += other.Failures

@@ -51,15 +51,15 @@ type PullTotals struct {
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
 	Bytes  int64   `json:"bytes"`
-	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. Pulls and Bytes can cover
-	// different pulls. For example, Bytes omits the pulls whose bytes are unknown.
+	// Sized contains the totals of the sized pulls. The node factor and the registry factor use only the sized pulls.
+	// Pulls and Bytes can cover different pulls. For example, Bytes omits the pulls whose bytes are unknown.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"`
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets the end of the time window.
 	InProgress int `json:"in_progress"`
 }
 
-// Add adds other totals.
+// Add adds the totals of other pulls.
 func (p *PullTotals) Add(other PullTotals) {
 	p.Pulls += other.Pulls
 	p.Length += other.Length
@@ -77,7 +77,7 @@ type SizedTotals struct {
 	Unpack Seconds `json:"unpack_seconds"`
 }
 
-// Add adds other totals.
+// Add adds the totals of other sized pulls.
 func (s *SizedTotals) Add(other SizedTotals) {
 	s.Pulls += other.Pulls
 	s.Length += other.Length

@@ -1,6 +1,6 @@
 package api
 
-// WhatIf identifies a change to a pod, its node or its surroundings.
+// WhatIf identifies a change to a pod, its node, or an object that the pod needs.
 type WhatIf string
 
 // The changes whose effect the agent can predict.
@@ -46,11 +46,11 @@ type WhatIfMean struct {
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
 	Of         int    `json:"of"`        // number of completed start-ups of the workload
-	// Total is the mean duration without the change, over the start-ups that have a prediction.
+	// Total is the mean duration without the change.
 	Total      Seconds `json:"total_seconds"`
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
-	Gain       Seconds `json:"gain_seconds,omitempty"` // absent if the saved time depends on chance
+	Gain       Seconds `json:"gain_seconds,omitempty"` // absent if there is no estimate of the saved time
 	GainLeast  Seconds `json:"gain_least_seconds"`
 	GainMost   Seconds `json:"gain_most_seconds"`
 }

@@ -107,8 +107,8 @@ type WorkloadNode struct {
 	Name      string            `json:"node"`
 	Durations WorkloadDurations `json:"durations"`
 	Others    WorkloadDurations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes. If the workload has several revisions with start-ups both on
-	// this node and on other nodes, Durations contains as many start-ups of each revision as Others.
+	// Difference compares this node with all other nodes. If several revisions have start-ups both on this node and on
+	// other nodes, Durations and Others contain the same number of start-ups of each revision.
 	Difference WorkloadDifference `json:"difference"`
 }
 
@@ -147,10 +147,9 @@ type WorkloadDifference struct {
 	// Seconds.
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
-	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. PWithErrors is
-	// computed in the same way, but each duration has the value within its error bound that makes the difference
-	// smallest. If the difference disappears or changes its sign with these values, PWithErrors is 1. P and PWithErrors
-	// are 0 if one side has fewer than 3 start-ups.
+	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. For PWithErrors, each
+	// duration has the value within its error bound that makes the difference smallest. If these values remove or
+	// reverse the difference, PWithErrors is 1. If a group has fewer than 3 start-ups, both p-values are 0.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases that explain the difference, the largest difference first. Each phase in Parts makes

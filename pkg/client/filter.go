@@ -17,7 +17,7 @@ type Filter struct {
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // total duration above this value; with Phases, the total time in these phases
+	SlowerThan    time.Duration // the total must be longer; if Phases is set, the sum of these phases must be longer
 	Since         time.Time     // start-ups in progress at this time or later
 	Gone          *bool         // true: deleted pods; false: existing pods; nil: both. Not supported by Follow
 }

@@ -149,8 +149,8 @@ var phaseTable = []phaseRow{
 }
 
 // IsGroup reports whether a phase stands for several phases that the evidence cannot separate. For a span with a group
-// phase, Span.MergedWith lists all possible phases. If no other group contains all possible phases, the phase of the
-// span is PhaseUnattributed.
+// phase, Span.MergedWith lists all possible phases. A span has the phase PhaseUnattributed if no other group phase
+// stands for all its possible phases.
 func (p Phase) IsGroup() bool {
 	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
 }

@@ -46,8 +46,7 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 }
 
 // The method "began" returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
-// unknown. No pull for the pod ended before the returned time. The pickup time and the creation time are truncated to
-// seconds.
+// unknown. No pull for the pod ended before the returned time. The returned time is truncated to seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

@@ -39,7 +39,7 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 
 // The method "request" returns the bound of the deletion request. The control plane's timestamp is truncated to
 // seconds, so the request happened less than a second after the timestamp. The request also happened before the agent
-// received the first pod object that contains the request.
+// received the first pod object with a deletion timestamp.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
@@ -54,8 +54,8 @@ func (f *terminationFold) request() bound {
 		b.origins = origins(0).with(originArrival)
 	}
 	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
-		// When the kubelet released the object, the timestamp of the deletion changed. So the request can be earlier
-		// than the timestamp.
+		// The kubelet's final deletion with grace period 0 changes the deletion timestamp. So the first request can be
+		// earlier than the timestamp.
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -94,11 +94,11 @@ func (f *terminationFold) goneBy() instant {
 // for this time. There are three kinds of evidence for this time:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
 //   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, the kubelet also
-//     writes the object's new generation to the status. The agent receives the status late, so podlapse usually
+//     writes the object's new generation to the status. The agent receives this status late, so podlapse usually
 //     estimates that the stop began at the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
-//     kill, or earlier. If the computed start is much later than the request, the true start is unknown: either the
-//     kubelet began late, or the kill came late.
+//     kill, or earlier. If the kill came much later than one grace period after the request, the true start of the
+//     stop is unknown: either the kubelet began late, or the kill came late.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
@@ -130,7 +130,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	stated, statedKnown := b.latest, known
-	var onTime bool // the time of a kill is consistent with a stop that began immediately after the request
+	var onTime bool // a kill fits a stop that began at most restartTakes after the request
 	for _, s := range f.TerminationEvidence.stops {
 		end, code, reason, o := s.end()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
@@ -156,8 +156,8 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// statusLate is the usual maximum delay of the kubelet's status. In measurements on a quiet node, the delay was 15 to
-// 270 ms. The kubelet began to stop the containers 5 ms after the deletion request.
+// The delay of the kubelet's status is usually shorter than statusLate. In measurements on a quiet node, the delay was
+// 15 to 270 ms. In these measurements, the kubelet began to stop the containers 5 ms after the deletion request.
 const statusLate = instant(300 * time.Millisecond)
 
 // leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or

@@ -42,6 +42,6 @@ func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 	return !f.graceUnknown() && end.estimate()-f.stopsBy(s.name, begun) > restartTakes
 }
 
-// graceUnknown reports whether the agent saw the object only after the kubelet had released it. To release
-// the object, the kubelet sets the grace period to 0, so the original grace period is no longer visible.
+// graceUnknown reports whether the agent first saw the object after the kubelet's final deletion. The kubelet's final
+// deletion sets the grace period to 0, so the original grace period is no longer visible.
 func (f *terminationFold) graceUnknown() bool { return f.grace == 0 && !f.learnedLive }
