@@ -93,8 +93,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// The function "attempt" returns the restart count that the kubelet wrote to an annotation. Without the annotation, the
-// result is the attempt in the metadata. The kubelet sets the annotation and the metadata to the same value.
+// The function "attempt" returns the restart count that the kubelet wrote to an annotation. Without a valid annotation,
+// the result is the attempt number in the metadata. The kubelet sets the annotation and the metadata to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {

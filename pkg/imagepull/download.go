@@ -21,7 +21,7 @@ type Download struct {
 	// images share counts for both images.
 	DoneBytes, TotalBytes int64
 	// BytesPerSecond is the rate at which content arrived over the last few seconds (at most 35 s), or 0 if unknown.
-	// The rate is known only if it is also known which layers the image still needs.
+	// The rate is unknown if the agent does not know which layers the image still needs.
 	BytesPerSecond int64
 	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps the
 	// start of its first attempt. If no blob is being downloaded, StartedAt is the time when the manifest arrived in

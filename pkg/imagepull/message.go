@@ -31,8 +31,8 @@ const (
 type Message struct {
 	Kind  Kind
 	Image string // the image reference in the kubelet's message
-	// Combined is true if the Event represents several different Events. The container and the first timestamp can come
-	// from one of these Events, and the text from another one.
+	// Combined is true if the Event represents several different Events. The container and the first timestamp of a
+	// combined Event can come from one Event, and the text from another Event.
 	Combined bool
 
 	// AccessChecked is true if the image was already on the node (KindAlreadyPresent) and the kubelet checked whether
@@ -40,8 +40,8 @@ type Message struct {
 	// on the node.
 	AccessChecked bool
 
-	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
-	// true (kubelet ≥ 1.25).
+	// Pull is the time that the runtime needed for the pull, measured on the kubelet's monotonic clock. Pull is known
+	// only if Timed is true (kubelet ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
 	// Waiting is the time from the Pulling Event to the runtime's response. Waiting is the sum of the time in the

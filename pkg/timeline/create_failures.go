@@ -107,7 +107,7 @@ var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the time of a refusal is unknown. If the time is unknown, the kubelet refused the
+// isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if the kubelet refused the
 // container before the agent first listed the pod.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -130,17 +130,17 @@ func isRefusal(m Milestone) bool {
 	return false
 }
 
-// createFailureUndated reports whether the time of a failure to create a container is unknown. If the time is unknown,
-// the kubelet failed to create the container before the agent first listed the pod.
+// createFailureUndated reports whether the time of a failure to create a container is unknown. The time is unknown if
+// the failure occurred before the agent first listed the pod.
 func (e *Evidence) createFailureUndated(index int16) bool {
 	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
 }
 
 // requestsRefusalEvents reports whether the timeline needs the kubelet's Events about failures to create a container.
-// While the kubelet refuses a container, only the Events show that the kubelet still tries. If the time of the first
-// refusal is unknown, only the Events can show it. One short watch is sufficient to get the time, because a watch
-// begins with the Events that the API server still has.
+// While the kubelet refuses a container, only the Events show that the kubelet tries again. If the agent does not know
+// the time of the first refusal, only the Events can show this time. One short watch is sufficient to get the time,
+// because a watch begins with the Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
 		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
@@ -165,7 +165,7 @@ func (f *fold) isRefusalReported(k milestoneKey) bool {
 
 // refusedAt returns the time when the kubelet first refused a container, according to the Events. The time is unknown
 // if the Events report several errors, because only one of them is the reason in the pod's status. The time is also
-// unknown if the Event can be about a later attempt.
+// unknown if the Event might concern a later attempt.
 func (f *fold) refusedAt(index int16) (at window, known bool) {
 	c := &f.e.containers[index]
 	if len(c.refusedAt) == 0 || c.refusalsDiffer {
@@ -181,12 +181,11 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 	return at, f.isFirstAttempt(index, at)
 }
 
-// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
-// it. The result is true if the kubelet cannot have begun work on the container long before the Event. For example, the
-// result is true if the pod is new. The result is also true if the Event directly follows one of these steps: the start
-// of the first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might have
-// begun its work long before the Event, the result is false, because the Event about the first attempt might have
-// expired.
+// isFirstAttempt reports whether an Event certainly concerns the kubelet's first attempt to create a container. The
+// result is true if the kubelet cannot have begun work on the container long before the Event. For example, the result
+// is true if the pod is new. The result is also true if the Event directly follows one of these steps: the start of the
+// first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might have begun
+// its work long before the Event, the result is false, because the Event about the first attempt might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -229,9 +228,9 @@ var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// If the end of a container's first step can belong to a later attempt, withMissedAttempts adds the possible phases of
-// the missed attempts to this step. Earlier Events can be missing if the agent first saw the pod in a list, or if no
-// Event watch covered the time since the kubelet's pickup.
+// If the agent might have missed the first attempts to create a container, withMissedAttempts adds the possible phases
+// of these attempts to the container's first step. Earlier Events can be missing if the agent first saw the pod in a
+// list, or if no Event watch covered the time since the kubelet picked up the pod.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -244,8 +243,8 @@ func (f *fold) withMissedAttempts(index int16, s step) step {
 	return s
 }
 
-// firstWork returns the interval of the kubelet's first known work on a container: the given milestone, a refusal, the
-// creation or the start.
+// firstWork returns the interval of the earliest known milestone of the kubelet's work on a container. The candidates
+// are the milestone k, the first refusals, the first creation and the first start.
 func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool) {
 	first.latest = maxInstant
 	for _, k := range [...]milestoneKey{
@@ -279,9 +278,9 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container. It uses the Event that reports
-// that the container's image is present. The kubelet creates the container immediately after it pulls or finds the
-// image (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
+// createFailureConstraints derives the time of the first failure to create a container from the Event that reports that
+// the image is on the node. The kubelet creates the container immediately after it pulls or finds the image
+// (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
 // processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
 // createFailureConstraints ignores the Event if the status arrives later than the kubelet's next retry, because such a
 // delay means that the kubelet was stopped or lacked CPU.

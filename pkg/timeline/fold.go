@@ -28,7 +28,7 @@ type fold struct {
 	ready      chain
 	// obstacleEvents holds the result of obstacleEventsWithRuntime.
 	obstacleEvents []obstacleEvent
-	// laterObstacles holds the phases of obstacles that the kubelet reported after the beginning of the first sandbox.
+	// laterObstacles holds the phases of obstacles that the kubelet reported after the first sandbox began.
 	laterObstacles []Phase
 	obstacles      []obstacleOccurrence // the obstacles before the sandbox, in order of time
 
@@ -304,7 +304,7 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents returns the agent's own limits that might have hidden Events about the pod. If the timeline needs no
+// missingEvents describes the limits of the agent that might have hidden Events about the pod. If the timeline needs no
 // further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
@@ -319,7 +319,7 @@ func (f *fold) missingEvents() (limits []string) {
 	return limits
 }
 
-// neverReported reports whether the runtime has proven that it cannot report a milestone of a sandbox.
+// neverReported reports whether the runtime can never report a milestone of a sandbox.
 func (f *fold) neverReported(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning:

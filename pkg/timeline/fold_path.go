@@ -58,7 +58,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}
-	own := slices.Clone(work) // the boundaries before the loop adds phases
+	own := slices.Clone(work) // a copy, because the loop adds phases to the boundaries
 	for i := range own {
 		if !vague(&own[i]) {
 			continue
@@ -72,7 +72,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// The method "share" adds phases that the time before the boundary can also contain.
+// The method "share" adds phases to which the time before the boundary can also belong.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -98,8 +98,8 @@ func (f *fold) awaitsStart(b *boundary) bool {
 	})
 }
 
-// isFirst reports whether the boundary is the first known milestone of its chain, so that the beginning of its step is
-// unknown.
+// isFirst reports whether the boundary is the first known milestone of its chain. The step that such a boundary ends
+// has no known beginning.
 func (b boundary) isFirst() bool { return b.from == minInstant }
 
 // mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
@@ -123,8 +123,8 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// beforeMain reports whether a probe of a sidecar's later run succeeded while at least one main container had not
-// started yet. The kubelet starts the main containers without waiting for this probe.
+// beforeMain reports whether a probe of a restarted sidecar succeeded while at least one main container had not started
+// yet. The kubelet starts the main containers without waiting for this probe.
 func (f *fold) beforeMain(b *boundary) bool {
 	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.Name == b.container
@@ -135,10 +135,10 @@ func (f *fold) beforeMain(b *boundary) bool {
 	})
 }
 
-// beforeNextMain reports whether the kubelet first worked on a later main container between the first and the second
-// run of the boundary's container. The kubelet starts all main containers in one pass, one after the other, and does
-// not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain returns false for a
-// container with such a hook.
+// beforeNextMain reports whether the kubelet began to work on one of the following main containers after the first run
+// of the boundary's container had ended and before the second run began. The kubelet starts all main containers in one
+// pass, one after the other, and does not wait until a container exits. But the kubelet waits for a post-start hook, so
+// beforeNextMain returns false for a container with such a hook.
 func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
 		return false

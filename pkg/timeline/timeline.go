@@ -138,7 +138,7 @@ type Span struct {
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading is true if the snapshotter was possibly still downloading the image during the phase, because the
+	// ImageLoading is true if the snapshotter might still have been downloading the image during the phase, because the
 	// image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or runs.
 	ImageLoading bool
 }
@@ -174,22 +174,22 @@ type Pull struct {
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
 	// not report layers. For each layer, Shared is true if the layer arrived with another pod's pull. The bytes of a
-	// shared layer belong to the other pod's pull.
+	// shared layer belong to the pull of that other pod, and not to this pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
-	// interrupted attempt might have downloaded some layers, and containerd continued from these layers. So the number
-	// of bytes of a resumed pull is unknown.
+	// Resumed is true if the image's manifest was on the node before this pull began. An interrupted attempt before a
+	// resumed pull might have downloaded some layers, which containerd does not download again. So the number of bytes
+	// of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod would confirm the
-	// failure, because tenants cannot write the status. The status arrives some seconds after the Event, and the
-	// statuses do not report every attempt.
+	// Unconfirmed is true if only Events report the Failure of a failed pull. The pod's status would confirm the
+	// failure, because tenants cannot write the status. The pod's status arrives some seconds after the Event, and does
+	// not report every attempt.
 	Unconfirmed bool
 
 	// Credentials is the part of the pull's duration that a credential plugin of the kubelet might have used.
@@ -201,13 +201,13 @@ type Pull struct {
 	// layers while the container runs.
 	Lazy bool
 
-	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or
-	// if no evidence shows that the node pulls one image at a time. Ahead is the number of known pulls that were
-	// ahead of this pull in the node's queue, including running pulls. Ahead is 0 if unknown.
+	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if the blocking
+	// pull is unknown, or if no evidence shows that the node pulls one image at a time. Ahead is the number of known
+	// pulls that were ahead of this pull in the node's queue, including running pulls. Ahead is 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is the highest number of other pulls of the node that ran in parallel with this pull. Pulls that run in
-	// parallel share the node's network link.
+	// Beside is the highest number of other pulls that ran on the node at any one time during this pull. Pulls that run
+	// in parallel share the node's network link.
 	Beside int
 
 	early    bool    // some bytes might have arrived before the pull began, with another pull
