@@ -30,7 +30,7 @@ const maxLeft = 512
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
 type Config struct {
 	Client   rest.Interface
-	NodeName string // name of this node; a shared watch remembers only Events with this name as the host
+	NodeName string // name of this node; a shared watch remembers only Events whose source.host is this name
 	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While Observe
 	// blocks, the next Events of the calling watch wait in the connection. Observe must return when the context of Run
 	// is done.
@@ -41,9 +41,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. If the result
-	// changes, open watches stay as they are, because the core does not need the timestamps of the Events Created and
-	// Started. Several goroutines can call WithoutStarts.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core does
+	// not need the timestamps of the Events Created and Started, so open watches stay open when the result changes.
+	// Several goroutines can call WithoutStarts.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.
@@ -59,8 +59,8 @@ type Config struct {
 // revision at which the previous watch ended. If a pod waits for longer than unservedAfter, EventsLost with the field
 // Limited reports the wait.
 //
-// A watch begins at a revision that was current shortly before the pod's arrival (PodStarting), so that the API server
-// does not read older Events.
+// A watch begins at an etcd revision from shortly before the pod arrived (see PodStarting), so that the API server does
+// not read older Events.
 type Source struct {
 	config Config
 	// wake signals a change of the queue or of the slots. The capacity is 1, and senders drop a signal when the channel
@@ -205,11 +205,11 @@ func (s *Source) Unwatch(uid string) {
 	if len(f.pods) > 0 || f.isOpen() && len(s.queue.waiting) == 0 {
 		f.refresh()
 	} else {
-		s.stopShared(f) // other watches wait for the slot, so the shared watch must not linger
+		s.stopShared(f) // without pods, a shared watch must not keep a slot that other watches wait for
 	}
 }
 
-// keep remembers the pod's position, because the pod can need further Events later.
+// keep remembers the pod's position, because the agent can request further Events about the pod later.
 func (s *Source) keep(uid string, p *request) {
 	if p.position == nil {
 		return

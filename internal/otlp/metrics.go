@@ -17,8 +17,8 @@ import (
 type MetricsConfig struct {
 	Signal   Signal // settings of the export of metrics; the field On must be true
 	Interval time.Duration
-	// Exponential selects exponential histograms without exemplars. If Exponential is false, histograms have the
-	// buckets of /metrics.
+	// Exponential is true if Metrics sends exponential histograms, which have no exemplars. If Exponential is false,
+	// histograms have the buckets of /metrics.
 	Exponential bool
 	Node        string
 	Version     string // version of the agent

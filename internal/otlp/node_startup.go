@@ -71,7 +71,7 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 			n++
 		}
 		key := strings.Join([]string{kindNodePhase, first.Phase, first.Pod, first.Taint}, "/")
-		if times[key]++; times[key] > 1 { // steps need the final key of their parent
+		if times[key]++; times[key] > 1 { // make the key unique, because the steps' keys begin with this key
 			key += "/" + strconv.Itoa(times[key])
 		}
 		spans = append(spans, nodePhaseOf(r, rest[:n], key)...)
@@ -80,7 +80,7 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 	return spans
 }
 
-// isSamePod reports whether b is a step and has the same pod, phase, taint and owner as a.
+// isSamePod reports whether the record b is a step with the same pod, phase, taint and owner as the record a.
 func isSamePod(a, b api.NodePhaseRecord) bool {
 	return b.Step != "" && a.Phase == b.Phase && a.Pod == b.Pod && a.Taint == b.Taint && a.Owner == b.Owner
 }
@@ -129,7 +129,7 @@ func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) spa
 		attributes: withoutEmpty(attributes...)}
 }
 
-// nodePodsOf returns a span for the start-up of each DaemonSet's pod that was created during the node's start-up.
+// nodePodsOf returns a span for the start-up of each DaemonSet pod that was created during the node's start-up.
 func nodePodsOf(r api.NodeStartUpRecord) []span {
 	var spans []span
 	for _, c := range r.DaemonSets {

@@ -79,8 +79,8 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 }
 
 // partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So the
-// span of each layer starts when the download of the whole pull starts. The layer's span ends when the layer is
-// unpacked or, if no source reports this, when the layer is downloaded.
+// span of each layer starts when the whole pull starts. The layer's span ends when the layer is unpacked or, if no
+// source reports this, when the layer is downloaded.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {

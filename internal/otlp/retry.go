@@ -62,9 +62,9 @@ func isRefused(err error) bool {
 	})
 }
 
-// warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial success
-// without rejected items and without other errors. The warning can contain any text. Therefore, warningOf reads the
-// number of rejected items only at the end of the message, where the number has a fixed position.
+// warningOf returns the warning of a collector that accepted all data. A warning is a partial success that rejects no
+// items. If err also contains another error, warningOf returns false. The warning can contain any text. Therefore,
+// warningOf reads the number of rejected items only at the end of the message, where the number has a fixed position.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

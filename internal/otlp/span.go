@@ -10,9 +10,9 @@ import (
 )
 
 // maxSpans is the maximum number of spans in the trace of one start-up. A start-up with ten containers has about a
-// hundred spans. Only a crash loop causes more than maxSpans spans. The trace of a crash loop with more spans contains
-// only the first attempts. maxTrace is the maximum size of a trace in bytes. A limit is necessary because every trace
-// must fit into a request that collectors accept.
+// hundred spans. Only a crash loop causes more than maxSpans spans. A longer trace keeps only its first maxSpans spans,
+// for example the first attempts of a crash loop. maxTrace is the maximum size of a trace in bytes. A limit is
+// necessary because every trace must fit into a request that collectors accept.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20

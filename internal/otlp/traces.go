@@ -18,9 +18,9 @@ import (
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
 	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even if
-	// all start-ups complete at the same time. If the pods still exist, a full queue takes only 1 MiB, because the
-	// queue and reconcile share the timelines. If all these pods are deleted, only the queue holds their timelines, and
-	// a full queue takes about 5 MiB.
+	// all start-ups complete at the same time. While the pods of the queued start-ups still exist, a full queue takes
+	// only 1 MiB, because package reconcile shares its timelines with the queue. If all pods of the queued start-ups
+	// are deleted, only the queue holds the timelines, and a full queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -35,7 +35,7 @@ const (
 
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
-	Signal     Signal // settings of the signal, which must be enabled
+	Signal     Signal // settings of the export of traces; the field On must be true
 	Rollouts   bool   // true to put the pods of a rollout into one trace
 	Node       string
 	Version    string                // version of the agent
@@ -102,7 +102,7 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts the drop. Offer never blocks and
+// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts the drop. Offer never blocks and
 // is safe to call from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
@@ -128,9 +128,9 @@ func (s *Traces) OfferNodeStartUp(r api.NodeStartUpRecord) {
 	_ = s.queue.Offer(item{kind: nodeStartUp, node: &r}) // the queue counts a drop
 }
 
-// Run sends start-ups until ctx is done. After ctx is done, Run sends queued start-ups for less than a second. An
-// unreachable collector is not an error: Run reports the failure to the health board. The caller can call Run only
-// once.
+// Run sends start-ups until ctx is done. When ctx is done, Run still tries to send the queued start-ups, but returns
+// within a second. An unreachable collector is not an error: Run reports the failure to the health board. The caller
+// can call Run only once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -147,7 +147,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds an item to the batch and sends a full batch.
+// take adds an item to the batch. If the batch is full, take sends it.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(i)

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pods is a set of changing pods with a hub. The test must run the hub. Pods is safe for concurrent use.
+// Pods is a set of changing pods with a hub. The test must call Hub.Run. Pods is safe for concurrent use.
 type Pods struct {
 	Hub      *live.Hub
 	Registry *prometheus.Registry // registry of the hub's metrics
@@ -36,7 +36,7 @@ func New() *Pods {
 	return p
 }
 
-// Set adds or changes a pod.
+// Set adds a pod, or replaces the timeline of a known pod.
 func (p *Pods) Set(t timeline.Timeline) {
 	p.mu.Lock()
 	p.pods[t.UID] = t
