@@ -17,7 +17,7 @@ import (
 // The durations in the scenario "hostile-tenant". The injected faults are long, so that a delay from the machine's load
 // cannot be mistaken for a fault.
 const (
-	honestFault = 2 * time.Second // duration of each fault of an honest pod
+	honestFault = 2 * time.Second // duration of each fault injected into an honest pod
 	// duration of the first pull; long, so that a second pod needs a pull before the first pull ends, even on a busy
 	// machine
 	coldPull     = 8 * time.Second
@@ -32,11 +32,12 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// The client of a Prometheus with an accelerated copy of the real rules. Each block starts an empty Prometheus.
+	// The client of Prometheus, which evaluates a copy of the real rules with shorter windows and waiting times. Each
+	// block starts a new Prometheus without data.
 	prometheus prometheus.Client
 }
 
-// honestBlock is one start of all honest pods.
+// honestBlock describes one block. In a block, the scenario starts all honest pods once, with or without an attack.
 type honestBlock struct {
 	name          string
 	flags         string // flags of the agent
@@ -48,10 +49,11 @@ type honestBlock struct {
 
 // hostileTenant starts the same honest pods without an attack and during an attack. The attacker is a tenant with the
 // built-in role "edit" in its own namespace. The tenant sends the API server malicious requests that the role "edit"
-// allows. The scenario tests the agent with its default configuration, and then with --events=cluster. For each honest
-// pod, independent logs show the true causes of its start-up time. The scenario also compares each pod with its
-// counterparts in the blocks without the attack. A Prometheus with an accelerated copy of the real rules must raise the
-// same alerts with and without the attack.
+// allows. The scenario tests the agent with its default configuration, and then with --events=cluster. The scenario
+// compares the agent's report about each honest pod with independent logs, which show the true causes of the start-up
+// time. The scenario also compares each start-up during an attack with the same start-up without an attack. Prometheus
+// evaluates a copy of the real rules with shorter windows and waiting times, and must raise the same alerts with and
+// without an attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -104,7 +106,7 @@ func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	return settleAgent(ctx, r.bench)
 }
 
-// runAlone runs blocks without the attack.
+// runAlone starts the honest pods without an attack, once for each name.
 func (r *tenantRun) runAlone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
@@ -115,8 +117,8 @@ func (r *tenantRun) runAlone(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// runAttacked runs a block while the tenant attacks. Then runAttacked checks the agent's report about the tenant's own
-// pods.
+// runAttacked starts the honest pods while the tenant attacks. Then runAttacked checks the agent's report about the
+// tenant's own pods.
 func (r *tenantRun) runAttacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
 	err := r.runWatched(ctx, &block, func(ctx context.Context) error {
@@ -143,8 +145,8 @@ func (r *tenantRun) runAttacked(ctx context.Context, t *tenant, name string) err
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// runWatched runs a block. During the block, runWatched samples the agent's memory. Before and after the block,
-// runWatched reads the agent's metrics.
+// runWatched runs one block of honest pods. During the block, runWatched samples the agent's memory. Before and after
+// the block, runWatched reads the agent's metrics.
 func (r *tenantRun) runWatched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {

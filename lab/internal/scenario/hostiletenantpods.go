@@ -44,7 +44,8 @@ func (t *tenant) waitingSpec(image string) corev1.PodSpec {
 	return spec
 }
 
-// rejectedSpec returns a pod that is bound to the node. The kubelet rejects the pod, which then exists as a failed pod.
+// rejectedSpec returns a pod that is bound to the node. The kubelet rejects the pod, and the failed pod stays in the
+// cluster.
 func (t *tenant) rejectedSpec(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
@@ -103,8 +104,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to mirror a static pod, and uses the
-// UID of the other tenant's pod.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to mirror a static pod that has the UID
+// of another tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -154,8 +155,8 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// createUnreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull
-// the images. The pulls fail immediately and therefore do not delay other pulls.
+// createUnreachable creates pods whose images come from registries that do not exist. The kubelet tries to pull these
+// images. The pulls fail immediately and therefore do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)

@@ -197,8 +197,8 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// The ClusterRole system:discovery allows every account to read /api/* of the API server. The ClusterRole
-		// system:discovery must not give access to the agent's API.
+		// The ClusterRole system:discovery allows every account to read /api/* of the API server, but must not allow
+		// accounts to read /api/* of the agent.
 		{unauthorized, "/metrics", http.StatusForbidden}, {unauthorized, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
@@ -217,7 +217,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return judgeHostile(ctx, b, v, tokens[scraper])
 }
 
-// tokenClient queries an agent with a token.
+// tokenClient sends requests with a token to an agent.
 type tokenClient struct {
 	server string
 	client http.Client

@@ -75,7 +75,7 @@ func reportFrom(server string) []string {
 // judge compares the report from Prometheus with the truth and with the report from the agents. Then judge checks two
 // rows of the dashboard, and the error messages of reports that fail.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
-	// A report ends at a full second, so it does not contain the newest results of the rules.
+	// A report ends at the latest whole second, so it does not contain newer results of the rules.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
 	ended := fmt.Sprintf(all+" and on () "+all, "node:podlapse_pod_startup_duration_seconds_count:increase1h",
 		"namespace_workload:podlapse_workload_startups:increase1h")

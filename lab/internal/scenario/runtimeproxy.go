@@ -162,7 +162,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 }
 
 // measureProxy compares the duration of calls through the proxy with the duration of direct calls. measureProxy also
-// notes the proxy's resource usage.
+// checks the proxy's memory, and notes its CPU time.
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
