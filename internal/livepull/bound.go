@@ -47,15 +47,16 @@ func Undecided(t timeline.Timeline) bool {
 	return last.Open && mayPull(last)
 }
 
-// isOnlyPod reports whether the owner is the only starting pod that requests the download's repository.
+// isOnlyPod reports whether the owner is the only starting pod that requests an image from the download's repository.
 func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Download) bool {
 	return owner.uid != "" && !slices.ContainsFunc(requested, func(w requestedPull) bool {
 		return !w.idle && w.uid != owner.uid && d.FromRepositoryOf(w.Image)
 	})
 }
 
-// bound divides the open phase into three parts: the time until the pull is certainly running, the download, and the
-// unpacking. bound returns all phases. If the open phase cannot be divided, bound returns the phases unchanged.
+// The method "bound" divides the open phase into three parts: the time until the pull is certainly running, the
+// download, and the unpacking. The result contains all phases of the timeline. If the open phase cannot be divided, the
+// method returns the phases unchanged.
 func (w *requestedPull) bound(phases []timeline.Span) []timeline.Span {
 	last := phases[len(phases)-1]
 	began := w.ranSince(last.StartAt)

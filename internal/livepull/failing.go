@@ -20,13 +20,13 @@ type waitingPull struct {
 	timeline.Pull
 }
 
-// buckets is the number of groups of workloads.
+// The constant "buckets" is the number of groups of workloads.
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. So failing pulls in
-// several groups prove that several workloads are affected. Here, a pod without an owner is a workload of its own,
-// because runners of CI jobs create many such pods in one namespace: a broken registry must not look like the problem
-// of a single workload.
+// several groups prove that several workloads are affected. bucketOf treats each pod without an owner as a workload of
+// its own. Runners of CI jobs create many such pods in one namespace, and a broken registry must not look like the
+// problem of a single workload.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

@@ -51,8 +51,8 @@ type requestedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. againAt is earlier by againSlack, so that the download of a retry cannot begin before
-// againAt.
+// failure, by at most againSlack. So againAt is againSlack before the calculated time of the retry: the download of the
+// retry cannot begin before againAt.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be later than
@@ -111,7 +111,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// assigned returns the requested pulls with their downloads, and the external downloads. See Records.
+// The method "assigned" returns the requested pulls with their downloads, and the external downloads. See Records.
 func (s Snapshot) assigned() []requestedPull {
 	requested := s.requested()
 	slices.SortStableFunc(requested, func(a, b requestedPull) int {
@@ -148,7 +148,7 @@ func (s Snapshot) assigned() []requestedPull {
 	return append(requested, external...)
 }
 
-// take assigns a download to the pull.
+// The method "take" assigns a download to the pull.
 func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))

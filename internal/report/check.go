@@ -15,7 +15,8 @@ const (
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
-// rounding is the tolerance for rounded durations: the sum of the parts can exceed the total by at most this time.
+// The constant "rounding" is the tolerance for rounded durations: the sum of the parts can exceed the total by at most
+// this time.
 const rounding = api.Seconds(time.Second)
 
 // Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent

@@ -24,10 +24,10 @@ type Fleet struct {
 	late         int // number of nodes whose sums begin later than the report
 }
 
-// cell is one workload on one node.
+// The type "cell" identifies one workload on one node.
 type cell struct{ node, workload string }
 
-// sum contains the totals of some start-ups.
+// The type "sum" contains the totals of some start-ups.
 type sum struct {
 	startUps, failures, inProgress int // the number startUps excludes start-ups in progress
 	seconds                        float64
@@ -38,10 +38,10 @@ type sum struct {
 	finished map[timeline.Cause]float64
 }
 
-// count returns the number of all start-ups, including start-ups in progress.
+// The method "count" returns the number of all start-ups, including start-ups in progress.
 func (s *sum) count() int { return s.startUps + s.inProgress }
 
-// successes returns the number of successful start-ups.
+// The method "successes" returns the number of successful start-ups.
 func (s *sum) successes() int { return s.startUps - s.failures }
 
 func (s *sum) add(item api.ReportItem) {
@@ -64,8 +64,8 @@ type imageSum struct {
 	other bool // true if the pulls belong to several images
 }
 
-// NewFleet returns an empty fleet for a report about the time between since and until. The sums of agents cover whole
-// hours, so the report begins at the full hour that Beginning returns.
+// NewFleet returns an empty fleet for a report that covers the time between the arguments "since" and "until". The sums
+// of agents cover whole hours, so the report begins at the full hour that Beginning returns.
 func NewFleet(since, until time.Time) *Fleet {
 	return &Fleet{since: since, until: until, factors: factor.NewFleetOver("this time"), nodes: map[string]*sum{},
 		workloads: map[string]*sum{}, cells: map[cell]*sum{}, images: map[string]*imageSum{}}
@@ -104,8 +104,9 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	}
 }
 
-// keptAll reports whether the sums begin at the first full hour after the requested time. The report treats such sums
-// as complete, because an agent whose clock is ahead removes its oldest hour a little too early.
+// keptAll reports whether the sums begin at the first full hour after the requested time. If the sums lack only the
+// first hour of the report, they count as complete, because an agent whose clock is ahead removes its oldest hour a
+// little too early.
 func (f *Fleet) keptAll(begin time.Time) bool {
 	return begin.Equal(begin.UTC().Truncate(time.Hour)) && begin.Sub(f.since) < time.Hour
 }

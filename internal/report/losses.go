@@ -8,18 +8,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastSeconds is the minimum lost time of one workload on one node, in seconds. leastSeconds excludes rounding errors
-// of floating-point sums.
+// leastSeconds is a tolerance, in seconds: a smaller lost time can be a rounding error of floating-point sums.
 const leastSeconds = 1e-6
 
-// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
-// equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
+// The type "losses" contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of
+// both maps are equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost
+// time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss // all workloads that the report compares
 }
 
-// loss contains the lost seconds of one cause or one workload.
+// The type "loss" contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
 	base    float64 // only for a workload: seconds that are not lost; the factor is (base + seconds) / base
@@ -34,7 +34,7 @@ func (l *loss) add(part string, lost float64) {
 	l.parts[part] += lost
 }
 
-// most returns the part with the most lost seconds.
+// The method "most" returns the part with the most lost seconds.
 func (l *loss) most() (part string, seconds float64) {
 	for _, name := range slices.Sorted(maps.Keys(l.parts)) {
 		if l.parts[name] > seconds {
@@ -62,8 +62,8 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Start-ups without success can lack later phases. Therefore, base contains at least the expected time
-				// of these start-ups.
+				// Start-ups without success can lack later phases, so the observed time can be too short. The field
+				// "base" must contain at least the expected time of the start-ups without success.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}
@@ -78,11 +78,11 @@ func (f *Fleet) losses() losses {
 	return result
 }
 
-// expected returns a function that computes, for one cause, the expected seconds of a workload's start-ups on a node.
-// The function tries three groups in this order: other workloads on other nodes, other workloads on all nodes, and all
-// workloads on other nodes. The expected time comes from the first group that has at least leastOthers successful
-// start-ups. If no group has enough successful start-ups, expected returns nil. The first group excludes both the
-// workload and the node, because a slow workload or node would increase its own expected time.
+// The method "expected" returns a function that computes, for one cause, the expected seconds of a workload's start-ups
+// on a node. The method tries three groups in this order: other workloads on other nodes, other workloads on all nodes,
+// and all workloads on other nodes. The expected time comes from the first group that has at least leastOthers
+// successful start-ups. If no group has enough successful start-ups, the method returns nil. The first group excludes
+// both the workload and the node, because a slow workload or node would increase its own expected time.
 func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{
@@ -154,7 +154,8 @@ func (l losses) workloadNote(f *Fleet) string {
 		"no workload takes more time per start-up than the other workloads")
 }
 
-// compares reports whether the other workloads have enough start-ups for a comparison with a workload.
+// The method "compares" reports whether the other workloads have enough successful start-ups for a comparison with a
+// workload.
 func (f *Fleet) compares(s *sum) bool { return f.all.successes()-s.successes() >= leastOthers }
 
 func (l losses) workloadRows(f *Fleet) []Row {

@@ -26,13 +26,13 @@ type Measured struct {
 	// agents reached the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
+	// Compared is true if Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if
+	// Prometheus could compare at least one workload with the other workloads.
+	Compared, ComparedWorkloads bool
 	// Causes contains the time of the start-ups by cause. For the lost time of a cause, Prometheus compares each node
-	// with the other nodes, and adds up the lost time of all nodes. Compared is true if Prometheus could compare at
-	// least one node with the other nodes. ComparedWorkloads is true if Prometheus could compare at least one workload
-	// with the other workloads.
-	Compared, ComparedWorkloads          bool
+	// with the other nodes, and adds up the lost time of all nodes.
 	Causes, Nodes, Registries, Workloads MeasuredRows
-	Warnings                             []string // warnings of Prometheus about missing data
+	Warnings                             []string // warnings from Prometheus about missing data
 }
 
 // MeasuredRows contains the sums of causes, nodes, registries or workloads, by name.
@@ -42,13 +42,13 @@ type MeasuredRows map[string]*MeasuredRow
 type MeasuredRow struct {
 	Seconds  float64 // observed time; unknown (0) for nodes and registries
 	Lost     float64 // observed time minus expected time
-	Expected float64 // time that the others need for the same work; unknown (0) for causes and workloads
+	Expected float64 // time that other nodes or registries need for the same work; unknown (0) for causes and workloads
 	StartUps float64 // successful start-ups of a node or workload
 	Failures float64 // failed start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most names the largest part of the lost time. In the row of a node, Most is a kind of work. In the row of a
-	// workload, Most is a cause. In the row of a cause, Most is a node.
+	// Most names the largest part of the lost time. In the row of a node, the field Most names a kind of work. In the
+	// row of a workload, the field names a cause. In the row of a cause, the field names a node.
 	Most     string
 	MostLost float64
 }
@@ -66,8 +66,8 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	return row
 }
 
-// row converts the sums into a row of the report. The argument "base" is the observed time minus the lost time, in
-// seconds. If base is zero, the row has no factor.
+// The method "row" converts the sums into a row of the report. The argument "base" is the observed time minus the lost
+// time, in seconds. If base is zero, the row has no factor.
 func (m *MeasuredRow) row(name string, base float64) Row {
 	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),
 		Pulls: number(m.Pulls), Bytes: int64(number(m.Bytes))}
@@ -80,7 +80,8 @@ func (m *MeasuredRow) row(name string, base float64) Row {
 	return r
 }
 
-// number rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned another number.
+// The function "number" rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned
+// another number.
 func number(estimate float64) int { return int(math.Round(min(max(estimate, 0), maxNumber))) }
 
 // maxNumber is the largest number of bytes, start-ups or pulls in a report.
@@ -124,7 +125,7 @@ func (m *Measured) notes() []string {
 	return notes
 }
 
-// maxWarnings is the maximum number of warnings of Prometheus in the notes.
+// maxWarnings is the maximum number of warnings from Prometheus in the notes.
 const maxWarnings = 3
 
 func (m *Measured) causeRows() []Row {

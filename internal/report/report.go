@@ -40,8 +40,8 @@ type Report struct {
 }
 
 // RequestFailed adds notes about the agents that are missing from the report. The argument "count" is the number of
-// agents that did not send a valid response. The argument "nodes" contains the known names of the nodes of these
-// agents. The argument "late" is the number of agents that the caller could not query in time.
+// agents that did not send a valid response. The argument "nodes" contains the known names of the nodes whose agents
+// did not send a valid response. The argument "late" is the number of agents that the caller could not query in time.
 func (r *Report) RequestFailed(nodes []string, count, late int) {
 	if count > 0 {
 		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid response"
@@ -85,8 +85,8 @@ type Section struct {
 // Row is one cause, node, registry, image or workload.
 type Row struct {
 	Name string `json:"name"`
-	// Factor is the observed time divided by the expected time. Factor is nil for a cause. Factor is also nil if no
-	// comparison is possible.
+	// Factor is the observed time divided by the expected time. Factor is nil in the row of a cause, and in a row
+	// without a comparison.
 	Factor     *float64    `json:"factor,omitempty"`
 	Lost       api.Seconds `json:"lost_seconds"`
 	Seconds    api.Seconds `json:"seconds,omitempty"` // observed time; absent for nodes and registries
@@ -95,9 +95,9 @@ type Row struct {
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
-	// Most names the largest part of the row's lost time. In the row of a node, Most is a kind of work. In the row of a
-	// workload, Most is a cause. In the row of a cause, Most is a workload on one node, or only a node if the report
-	// comes from Prometheus.
+	// Most names the largest part of the row's lost time. In the row of a node, the field Most names a kind of work. In
+	// the row of a workload, the field names a cause. In the row of a cause, the field names a workload on one node, or
+	// only a node if the report comes from Prometheus.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change
@@ -144,8 +144,8 @@ func noteOf(single bool, ifSingle, otherwise string) string {
 	return otherwise
 }
 
-// section sorts the rows by lost time and keeps the first rows. The argument "most" is the maximum number of rows. If
-// there are no rows, the section contains the note.
+// The function "section" sorts the rows by lost time and keeps the first rows. The argument "most" is the maximum
+// number of rows. If there are no rows, the section contains the note.
 func section(all []Row, most int, note string) Section {
 	slices.SortFunc(all, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Failures, x.Failures), cmp.Compare(x.Name, y.Name))

@@ -104,8 +104,8 @@ func (f *Fleet) imageNote() string {
 		"no image takes more time per pull than the other images")
 }
 
-// compare sets the factor and the lost time of a row. If the observed time is shorter than the expected time, the lost
-// time is 0.
+// The method "compare" sets the factor and the lost time of a row. If the observed time is shorter than the expected
+// time, the lost time is 0.
 func (r *Row) compare(observed, expected float64) {
 	if expected > 0 {
 		r.Factor = new(observed / expected)

@@ -89,7 +89,7 @@ func mostText(r Row) string {
 	return fmt.Sprintf(", most in %s (%s)", r.Most, length(r.MostLost))
 }
 
-// endings states how many start-ups or pulls failed, and how many are in progress.
+// The function "endings" states how many start-ups or pulls failed, and how many are in progress.
 func endings(r Row, one, many string) (parts []string) {
 	if r.Failures > 0 {
 		parts = append(parts, plural(r.Failures, one, many)+" failed")
@@ -107,7 +107,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// length formats a duration. All durations of a report are in seconds, so that a reader can compare them.
+// The function "length" formats a duration. All durations of a report are in seconds, so that a reader can compare
+// them.
 func length(s api.Seconds) string {
 	if d := s.Duration(); d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())

@@ -19,8 +19,8 @@ import (
 // Asked contains what a web configuration file requires from every client: passwords, client certificates, or both.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns which
-// credentials the file requires from every client.
+// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns the kinds
+// of credentials that the file requires from every client.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
@@ -37,8 +37,8 @@ func CheckConfigFile(path string) (Asked, error) {
 		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
-// serve responds to requests as the web configuration file specifies, until the listener or the server is closed. The
-// middleware runs before the server's handler.
+// The function "serve" responds to requests as the web configuration file specifies, until the listener or the server
+// is closed. The middleware runs before the server's handler.
 func serve(l net.Listener, server *http.Server, config Config, middleware func(http.Handler) http.Handler) error {
 	if config.WebConfigFile == "" {
 		server.Handler = middleware(server.Handler)
@@ -46,9 +46,8 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 	}
 	// The toolkit puts its own handler, which checks passwords, in front of the server's handler. The middleware must
 	// run before the toolkit's handler, because the check of each wrong password costs tens of milliseconds. The
-	// middleware responds to probes and limits floods of requests. The toolkit replaces the server's handler before it
-	// first calls Accept. The toolkit replaces the handler and calls Accept on this goroutine, so the first call of
-	// Accept can safely add the middleware.
+	// middleware responds to probes and limits floods of requests. The toolkit replaces the server's handler, and then
+	// calls Accept on the same goroutine. So the first call of Accept can safely add the middleware.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
 	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
 		sampled(config.Logger))
@@ -66,8 +65,8 @@ func (l *beforeFirst) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// sampled returns a logger that passes on each message at most once per minute. If the web configuration file is no
-// longer readable, the toolkit logs an error for each request.
+// The function "sampled" returns a logger that passes on each message at most once per minute. If the web configuration
+// file is no longer readable, the toolkit logs an error for each request.
 func sampled(logger *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(logger.Core(), time.Minute, 1, 0)))
 }

@@ -22,8 +22,8 @@ type storeSet struct {
 	// timestamps.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
-	// containers is the container store of containerd 1.6.15 to 1.7, which contains the record of a sandbox's own
-	// container. See stampFromContainer.
+	// The field "containers" is the container store of containerd 1.6.15 to 1.7, which contains the record of a
+	// sandbox's own container. See stampFromContainer.
 	containers degradable
 	images     degradable // containerd
 	content    degradable // containerd: blobs, and downloads in progress

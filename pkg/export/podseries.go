@@ -49,7 +49,7 @@ func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
-	seen := map[podName]bool{} // names with series; if several pods have the same name, only the latest gets series
+	seen := map[podName]bool{} // pod names with series; if several pods have the same name, only the latest gets series
 	for _, t := range c.pods() {
 		name := podName{labelValue(t.Namespace, maxName), labelValue(t.Name, maxName)}
 		if seen[name] {

@@ -30,7 +30,7 @@ type WorkloadSeries struct {
 	seconds  *prometheus.CounterVec
 }
 
-// workload contains the values of the labels of one workload.
+// The type "workload" contains the values of the labels of one workload.
 type workload struct{ namespace, kind, name string }
 
 // NewWorkloadSeries creates and registers the metrics of workloads. The argument "limit" is the maximum number of
@@ -75,9 +75,9 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 	}
 }
 
-// labelsOf returns the labels of the pod's workload. All pods of a namespace that have no owner are one workload,
-// with the kind Pod and without a name. If each of these pods were a workload, many such pods would leave no series for
-// other workloads.
+// labelsOf returns the labels of the pod's workload. All pods of a namespace that have no owner are one workload, with
+// the kind Pod and without a name. If each pod without an owner were a workload, many such pods would leave no series
+// for other workloads.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
 		labelValue(t.Owner.Name, maxName)}

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// step is one milestone on the way to readiness, with the phase that ends at the milestone.
+// The type "step" is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the previous container, not to the container of the chain
@@ -22,7 +22,7 @@ func (s step) ofPrevious(phases []Phase) bool {
 	})
 }
 
-// chain holds the steps of the pod or of one container, in the kubelet's order.
+// The type "chain" holds the steps of the pod or of one container, in the kubelet's order.
 type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
@@ -33,8 +33,8 @@ type chain struct {
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.container != podWide }
 
-// podSteps returns the steps from the pod's creation to the first sandbox that ran. If several sandboxes began before a
-// sandbox ran, the chain contains the beginning of the earliest sandbox.
+// podSteps returns the steps from the pod's creation to the first sandbox that ran. If several sandboxes began before
+// one of them ran, the chain contains the beginning of the earliest sandbox.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -82,7 +82,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if len(why) > 0 {
 			also := create.also
 			if f.e.isUndatedRefusal(refused) && !f.isRefusalReported(refused) {
-				also = slices.Concat(also, why) // the refusal might be much older than the status
+				also = slices.Concat(also, why) // the kubelet might have refused the container long before the status
 			}
 			steps = append(steps, step{key: refused, phase: create.phase, also: also})
 			create.phase, create.also = why[0], why[1:]
@@ -148,10 +148,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// wasKilled reports whether a run ended because the kubelet ended the whole pod. The status of a pod that the kubelet
-// ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because its
-// containers failed, its status contains no reason. The kubelet writes no status while it waits for containers to end
-// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before another status reported the
+// wasKilled reports whether a run ended because the kubelet killed the whole pod. If the kubelet killed a pod, the
+// pod's status contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because
+// its containers failed, its status contains no reason. The kubelet writes no status while it waits for containers to
+// end (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before another status reported the
 // pod's failure, the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
@@ -162,7 +162,7 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled returns the last steps of a container that the kubelet ended before the container was ready. untilKilled
+// untilKilled returns the last steps of a container that the kubelet killed before the container was ready. untilKilled
 // returns nil if the container had been ready, or if a main container never ran.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)

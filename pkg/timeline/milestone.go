@@ -4,8 +4,8 @@ package timeline
 type Milestone uint8
 
 // The milestones of the whole pod come first, followed by the milestones of one container. The attempt numbers of pull
-// milestones, MilestoneNameRefused and MilestoneInspectFailed count pulls. The attempt numbers of the other container
-// milestones count runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue counts
+// milestones, MilestoneNameRefused and MilestoneInspectFailed count pulls. The attempt numbers of all other milestones
+// of a container count runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue counts
 // obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
@@ -27,11 +27,11 @@ const (
 	MilestoneFailed          // the pod failed, was rejected, or was evicted
 	MilestoneDeleted         // a client requested the deletion, or the object was gone
 
-	// MilestoneNameRefused is the first time that the kubelet could not parse the image's name. This failure comes
-	// before the pull attempt.
+	// MilestoneNameRefused is the first time that the kubelet could not parse the image's name. The kubelet parses the
+	// name before it attempts the pull.
 	MilestoneNameRefused
-	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image. This failure
-	// comes before the pull attempt.
+	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image. The kubelet
+	// asks the runtime before it attempts the pull.
 	MilestoneInspectFailed
 	MilestonePullRequested    // the kubelet requested the image; the wait in the pull queue begins
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image

@@ -101,7 +101,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 }
 
 // The method "joins" reports whether another pull of the same image was running when the pull p began. The manifest on
-// the node can come from such a pull, so the manifest does not prove that an earlier attempt of p was interrupted.
+// the node can come from the other pull, so the manifest does not prove that an earlier attempt of p was interrupted.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

@@ -108,8 +108,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// partition converts the steps to phases without gaps. If the end of a step is unknown, partition merges the step with
-// the following steps. The merged phase keeps the name of the first step only if all merged steps have the same cause.
+// The method "partition" converts the steps to phases without gaps. If the end of a step is unknown, the method merges
+// the step with the following steps. The merged phase keeps the name of the first step only if all merged steps have
+// the same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
