@@ -29,7 +29,7 @@ func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	return (after - before) / time.Since(began).Seconds(), nil
 }
 
-// tasks returns the total time of all tasks of the main thread so far, in seconds.
+// The method "tasks" returns the total time of all tasks of the main thread so far, in seconds.
 func (t *Tab) tasks() (float64, error) {
 	response, err := call(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {

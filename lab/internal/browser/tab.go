@@ -25,7 +25,7 @@ type Look struct {
 	Contrast      bool // true for forced colors
 }
 
-// patience is the time limit for one step in a tab.
+// The constant "patience" is the time limit for one step in a tab.
 const patience = 20 * time.Second
 
 // Tab is one page of a browser. Only one goroutine can use a Tab at a time.
@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen collects the errors and warnings of the page. listen must not block.
+// The method "listen" collects the errors and warnings of the page. The method must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -147,7 +147,7 @@ func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	return chromedp.Run(ctx, step)
 }
 
-// call runs a command of the DevTools protocol and fails if the command exceeds the time limit.
+// The function "call" runs a command of the DevTools protocol and fails if the command exceeds the time limit.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()

@@ -23,9 +23,9 @@ type Login struct {
 	Password string `json:"password"`
 }
 
-// Fault is a fault of the plugin for one image.
+// Fault delays the plugin's response for one image, or makes the response fail.
 type Fault struct {
-	Image string        `json:"image"` // without its tag and its digest
+	Image string        `json:"image"` // image reference without the tag and the digest
 	Delay time.Duration `json:"delay"`
 	Fail  string        `json:"fail,omitempty"` // error that the plugin returns after the delay
 }
@@ -49,7 +49,7 @@ func (s Store) CreateLogin() error {
 	return s.write(s.loginFile(), Login{Username: "podlapse-lab", Password: hex.EncodeToString(random[:])})
 }
 
-// Login returns the login.
+// Login returns the user name and the password that CreateLogin stored.
 func (s Store) Login() (Login, error) {
 	var login Login
 	data, err := os.ReadFile(s.loginFile())

@@ -64,8 +64,9 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// connection reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. The function does
-// not use the package clientcmd, because clientcmd needs a different version of pflag than the node's programs.
+// The function "connection" reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. The
+// function does not use the package clientcmd, because clientcmd needs a different version of pflag than the node's
+// programs.
 func connection(path string) (*rest.Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -90,7 +91,7 @@ func connection(path string) (*rest.Config, error) {
 	}, nil
 }
 
-// listed is a store that creates a file after the first list.
+// The type "listed" is a store that creates a file after the first list.
 type listed struct {
 	cache.Store
 	ready string

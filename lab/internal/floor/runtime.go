@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cri"
 )
 
-// beat is the interval at which the program requests the runtime's version while pods start. The agent requests the
-// version at the same interval.
+// The constant "beat" is the interval at which the program requests the runtime's version while pods start. The agent
+// requests the version at the same interval.
 const beat = time.Second
 
 // maxChanges is the size of the queue of changed pods. If the runtime responds slowly and the queue is full, the
@@ -45,8 +45,8 @@ func (a *asker) pass(object any) {
 	}
 }
 
-// run queries the runtime until ctx ends. run ignores failed queries, because the lab measures only the cost of the
-// queries.
+// The method "run" queries the runtime until ctx ends. The method ignores failed queries, because the lab measures only
+// the cost of the queries.
 func (a *asker) run(ctx context.Context) {
 	starting := map[types.UID]bool{} // true until the pod is ready
 	open := 0

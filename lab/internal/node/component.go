@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// component is one background process of the node.
+// The type "component" is one background process of the node.
 type component struct {
 	process.Spec
 	ports []int                       // loopback ports on which the process listens

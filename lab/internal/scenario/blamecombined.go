@@ -21,9 +21,9 @@ import (
 // combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// prepare changes the pod's specification, and the node if necessary, before the scenario creates the pod. The
-	// returned function acts during the start-up, and is nil if the fault needs no action. If a pod has several faults,
-	// their functions run in the order in which combinedFaults returns the faults.
+	// The function "prepare" changes the pod's specification, and the node if necessary, before the scenario creates
+	// the pod. The returned function acts during the start-up, and is nil if the fault needs no action. If a pod has
+	// several faults, their functions run in the order in which combinedFaults returns the faults.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 

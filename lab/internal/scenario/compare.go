@@ -37,17 +37,17 @@ const (
 	moreMemory = size(1 << 20)
 )
 
-// size is a number of bytes.
+// The type "size" is a number of bytes.
 type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
 
-// version is one of the two compared programs.
+// The type "version" describes one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// The scenario "compare" runs agents of two programs side by side on a node without a kubelet. The agents have only the
-// flags that every agent requires. All agents observe the same pods, so any difference in requests, memory or series
-// comes from the programs.
+// The scenario "compare" runs agents of two programs side by side on a node without a kubelet. The scenario starts each
+// agent with only the flags that every agent requires. All agents observe the same pods, so any difference in requests,
+// memory or series comes from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -216,7 +216,7 @@ func seriesOf(text string) map[string]bool {
 
 // judgeSeries requires that both programs expose the same series.
 func judgeSeries(v *Verdict, before, now map[string]bool) {
-	const most = 10 // maximum number of series that a problem lists
+	const most = 10 // maximum number of series in the text of a problem
 	v.Compared++
 	only := func(in, notIn map[string]bool) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(in)) {

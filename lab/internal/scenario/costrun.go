@@ -18,11 +18,11 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // bytes that the most recently opened bare watch received
+	bareWatch *byteCount // bytes that a watch on the node's pods received; no agent uses this watch
 	namespace string     // namespace of the synthetic pods
 }
 
-// block contains the measured cost of the pod starts in one block.
+// The type "block" contains the measured cost of the pod starts in one block.
 type block struct {
 	controlPlane time.Duration // CPU time of the API server and etcd
 	agents       agentsUsage
@@ -159,7 +159,7 @@ func (c *costRun) startAfter(index int) time.Duration {
 	return time.Duration(index) * time.Second / time.Duration(c.kind.rate)
 }
 
-// start creates the pods at a constant rate, and returns when the last pod runs.
+// The method "start" creates the pods at a constant rate, and returns when the last pod runs.
 func (c *costRun) start(ctx context.Context, name, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)

@@ -35,8 +35,8 @@ type helmReleases struct {
 }
 
 // The method "apply" returns the values that a release has after a call of helm. At the start of each document, only
-// the release of the first documented installation exists, with its original values. Within a document, the method
-// follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
+// the release of the first documented installation exists, with its original values. Within a document, each command
+// changes the values as Helm would change them. If an upgrade drops values of the release, the method returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}

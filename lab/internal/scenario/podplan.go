@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
-// function injectInto sets the network delay and the download rate before the pod exists.
+// The type "plan" describes one pod and the delays that are injected into the pod's start-up. The function injectInto
+// sets the network delay and the download rate before the pod exists.
 type plan struct {
 	name         string
 	networkDelay time.Duration
@@ -62,7 +62,7 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// spec returns the pod's specification. The argument "cold" is the image of the main container.
+// The method "spec" returns the pod's specification. The argument "cold" is the image of the main container.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)

@@ -38,7 +38,7 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// fill starts to allocate memory at the given time, and continues until the kernel kills the process.
+// The function "fill" starts to allocate memory at the given time, and continues until the kernel kills the process.
 func fill(from time.Time) {
 	const piece, page = 1 << 20, 4096
 	time.Sleep(time.Until(from))
