@@ -26,10 +26,10 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The scenario what-if changes pods in several ways. PODLAPSE_WHAT_IF_PODS is the number of pods for each kind of
-# change. The default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes
-# readiness_period and config_present, the scenario uses at least four pods, because four pods that start at the same
-# time take no longer than one pod.
+# The scenario what-if tries several changes to a pod. PODLAPSE_WHAT_IF_PODS is the number of pods for each change. The
+# default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes readiness_period and
+# config_present, the scenario uses at least four pods, because four pods that start at the same time take no longer
+# than one pod.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
 # The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only if the
