@@ -46,7 +46,7 @@ var ErrHelp = errors.New("help requested")
 
 type givenValue struct {
 	value string
-	from  string // name of the flag for errors, and the environment variable if it set the value
+	from  string // origin of the value for errors: the flag, or the flag and its environment variable
 }
 
 // Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the

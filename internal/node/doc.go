@@ -1,7 +1,8 @@
-// Package node reports the state of the node itself. Watch and Health read the Node object, Addons follows the add-on
-// pods, and Pressure measures the stalls of the node's tasks while pods start. By default, Watch, Health, Addons and
-// Pressure are off, and flags enable them.
+// Package node reports the state of the node itself. The types Watch and Health read the Node object, the type Addons
+// follows the add-on pods, and the type Pressure measures the stalls of the node's tasks while pods start. By default,
+// these types are off, and flags enable them.
 //
-// Watch and Pressure each run on their own goroutine. Package podwatch calls Addons from its goroutine. Pressure
-// sends observations to package reconcile. Metrics read Health and Addons at each scrape.
+// Watch and Pressure each run on their own goroutine. Package podwatch calls the methods of the type Addons on its own
+// goroutine. The type Pressure sends observations to package reconcile. The collector of NewMetrics reads the health
+// and the add-ons at each scrape.
 package node

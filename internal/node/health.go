@@ -162,7 +162,8 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
 
-// Latest holds the latest Health. The zero Latest holds an unknown Health. Latest is safe for concurrent use.
+// Latest holds the latest Health. Before the first call of See, the Health is unknown. Latest is safe for concurrent
+// use.
 type Latest struct{ health atomic.Pointer[Health] }
 
 // See replaces the latest Health with the Health of a Node object. See ignores the time of the request.
@@ -179,8 +180,8 @@ func (l *Latest) Health() Health {
 	return Health{}
 }
 
-// maxText is the maximum length, in bytes, of the texts that become label values. The texts come from Kubernetes
-// objects. For most of the texts, the API server has the same limit.
+// maxText is the maximum length of a label value, in bytes. The API server has the same limit for the values of a pod's
+// labels and for the names of containers, but allows longer annotations and reasons.
 const maxText = 63
 
 // text returns a copy of s that is a valid label value of at most maxText bytes. One invalid value would make the

@@ -18,7 +18,7 @@ import (
 
 const (
 	// startUpPoll is the interval between two calls of the method "look" while the node starts. Each call lists the
-	// agent's own Node object. The response proves which taints still existed at the time of the request.
+	// agent's own Node object. The list proves which taints the node still had at the time of the request.
 	startUpPoll = time.Second
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
@@ -64,8 +64,8 @@ type StartUp struct {
 	mu       sync.Mutex
 	evidence *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
 	boot     nodestart.Booted
-	unready  map[string]bool // UIDs of pods from before the boot that the agent saw while they were not ready
-	readyAt  time.Time       // arrival of the first ready Node object
+	unready  map[string]bool // UIDs of pods that are older than the boot and that the agent has seen as not ready
+	readyAt  time.Time       // arrival of the first Node object that reports a ready node
 	asked    bool            // the agent has requested the Events
 	record   *api.NodeStartUpRecord
 }
@@ -105,7 +105,7 @@ func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
 	}
 	seen := nodeSeen(n, askedAt, s.config.Now())
 	s.evidence.Observe(seen)
-	// Until the kubelet's first write after the boot, the object can still say that the node is ready.
+	// Until the kubelet updates the Node object after the boot, the object can still state that the node is ready.
 	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID
 	if isReady(n) && ofBoot && s.readyAt.IsZero() {
 		s.readyAt = seen.ArrivedAt
@@ -275,8 +275,8 @@ func (s *StartUp) settle(ctx context.Context) {
 	}
 }
 
-// eventsDue reports whether the agent must request the kubelet's Events. The agent requests the Events once, when the
-// kubelet has probably sent the Event about the ready node.
+// eventsDue reports whether the agent must request the kubelet's Events. The agent waits for eventsArrive after the
+// node became ready, and then requests the Events once.
 func (s *StartUp) eventsDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

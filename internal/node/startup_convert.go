@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxTaints is the maximum number of a Node object's taints that the agent keeps.
+	// maxTaints is the maximum number of taints that the agent keeps from a Node object.
 	maxTaints = 32
 	// maxTaintKey is the maximum length of a taint's key: a DNS name, a slash and a name.
 	maxTaintKey = 253 + 1 + 63

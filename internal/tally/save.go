@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp limits which missed start-ups an agent reports: the agent ignores a missed start-up that ended more than
-// caughtUp before the agent started.
+// caughtUp equals newsFor in cmd/agent. After a time without an agent, the next agent reports a missed start-up only if
+// the pod reached the node at most caughtUp before this agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -76,10 +76,10 @@ func (t *Tally) Restore(text []byte) error {
 	defer t.mu.Unlock()
 	began := content.Began.Time
 	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
-		began = caught // the sums lack the start-ups that ended between the save and the time "caught"
+		began = caught // the sums can lack start-ups that ended after the save and before the time "caught"
 	}
 	if began.Before(t.began) {
-		t.began = now.Add(began.Sub(now)) // Add keeps the monotonic reading of now, which beganAt needs
+		t.began = now.Add(began.Sub(now)) // time.Time.Add keeps the monotonic reading for beganAt
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of one hour. A node has about a hundred pods.
+// Limits on the sums of one hour. A node has about a hundred pods.
 const (
 	maxWorkloads  = 200
 	maxImages     = 200
@@ -51,7 +51,7 @@ type Sums struct {
 	counts     map[api.ReportKind]int // number of items of each kind, without the "other" item
 	bytes      int
 	hour       bool // true if maxWorkloads, maxImages, maxRegistries and the field "limit" apply
-	limit      int  // maximum size of the sums with a new named entry, in bytes
+	limit      int  // maximum size of the sums in bytes; see the method "full"
 }
 
 // NewSums returns empty sums. The number of items has no limit.

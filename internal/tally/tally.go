@@ -11,15 +11,15 @@ import (
 // Kept is how long a Tally keeps sums. A Tally removes the sums of an hour only when the whole hour is older than Kept.
 const Kept = 24 * time.Hour
 
-// Limits of the memory. A Tally uses at most a quarter of the memory that --history-limit allows. With less than
-// minBytes, the sums of a day would contain hardly any names.
+// Limits on the memory of a Tally. A Tally uses at most a quarter of the memory that --history-limit allows. With less
+// than minBytes, the sums of a day would contain hardly any names.
 const (
 	minBytes = 64 << 10
 	maxBytes = 4 << 20
 )
 
 // BytesOf returns the maximum size of a Tally for the given value of --history-limit. The argument and the result are
-// in bytes. If a quarter of the limit is too small for a Tally, BytesOf returns 0.
+// in bytes. If a quarter of the argument is less than minBytes, BytesOf returns 0.
 func BytesOf(history int) int {
 	if history/4 < minBytes {
 		return 0

@@ -47,8 +47,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// Six lines contain no rows: two blank lines, two headings, and two lines with the number of omitted rows. An
-		// empty table shows one or two lines of text instead of its heading and the number of omitted rows.
+		// Six lines contain no rows: two blank lines, two headings, and two lines with the number of omitted rows. If a
+		// table is empty, one or two lines of text replace its heading and its number of omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
@@ -172,7 +172,7 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// nodes returns the names of the agents' nodes, and "?" if a name is unknown.
+// nodes returns the names of the agents' nodes. All unknown names appear as one entry, "?".
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {

@@ -8,8 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacleEvent is one Event about an obstacle, with the Event's first and latest occurrence. The two occurrences
-// differ only if the Event repeats.
+// obstacleEvent is one Event about an obstacle, with the Event's first and latest occurrence.
 type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
@@ -127,8 +126,8 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. Occurrences after
-// the beginning of the sandbox concern a repeated mount of a volume, or another sandbox.
+// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. An obstacle after
+// the beginning of a sandbox concerns a later mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
@@ -211,9 +210,9 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince returns the earliest possible beginning of the sandbox. If the beginning has no timestamp,
-// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of work on
-// a container, sandboxBegunSince returns the instant of the fold.
+// sandboxBegunSince returns the earliest possible beginning of the sandbox. If no timestamp shows when the sandbox
+// began, sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of
+// work on a container, sandboxBegunSince returns the time of the fold.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -236,7 +235,7 @@ func (f *fold) sandboxBegunSince() instant {
 }
 
 // firstSignOfSandbox returns the earliest time at which the evidence shows a sandbox. Only containerd's store contains
-// the time at which the sandbox itself began.
+// the time at which a sandbox began.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {
@@ -250,8 +249,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue returns the latest time at which the kubelet requests a sandbox, unless there is another obstacle. retryDue
-// returns maxInstant if this time is unknown.
+// retryDue returns the latest possible time of the kubelet's next request for a sandbox, or maxInstant if unknown.
+// Another obstacle can delay this request further.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

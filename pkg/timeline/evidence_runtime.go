@@ -66,7 +66,7 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	}
 }
 
-// applySandboxRecord records the times of a sandbox of containerd 1.x (Sandbox.ImageFirst). The runtime sets BegunAt
+// applySandboxRecord records the times of a sandbox whose ImageFirst is true (containerd 1.x). The runtime sets BegunAt
 // after it has prepared the sandbox's file system, and it never pulls the sandbox image between BegunAt and
 // NetworkReadyAt.
 func (e *Evidence) applySandboxRecord(s Sandbox) {

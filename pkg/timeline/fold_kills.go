@@ -3,7 +3,8 @@ package timeline
 import "slices"
 
 // This file distinguishes runs that ended by themselves from runs that the kubelet, the kernel or somebody else
-// stopped. If the kubelet ends the whole pod, for example because of an eviction, the method wasKilled applies instead.
+// stopped. The method wasKilled covers runs that ended because the kubelet ended the whole pod, for example after an
+// eviction.
 
 // endOf returns the step that ends a run, with all phases that the time of the run can belong to.
 func (f *fold) endOf(c *Container, end step) step {
@@ -35,13 +36,13 @@ const codeUnknown = 255
 
 // killOf reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
 //   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
-//   - The kernel kills a container that exceeds its memory limit or the limit of its pod. But if the node runs out of
-//     memory, the kernel can also kill a container because of the memory that other pods use. In both cases, the status
-//     contains the reason OOMKilled, because containerd reads the cgroup's counter oom_kill, and this counter includes
-//     kills for lack of memory on the node.
+//   - The kernel kills a container that exceeds its memory limit or the limit of its pod. If the node runs out of
+//     memory, the kernel can also kill a container that does not exceed its limit. The reason OOMKilled in the status
+//     does not distinguish these two kinds of kills, because containerd derives the reason from the cgroup's counter
+//     oom_kill, which counts both kinds.
 //
-// All other kills have a reason outside the pod: the node ran out of memory, or somebody killed or stopped the
-// container.
+// If no probe, hook or memory limit explains a kill, the reason is outside the pod: the node ran out of memory, or
+// somebody killed or stopped the container.
 func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 	for _, x := range f.e.containers[f.index(c.Name)].exits {
 		if x.attempt != int(attempt) {
@@ -59,9 +60,9 @@ func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
 // codeTerminated is the exit code of a process that SIGTERM ended.
 const codeTerminated = codeSignal + 15
 
-// undatedKill reports whether a signal ended the run in the phase s. In this case, the phase can have another cause:
-// somebody might have killed the container, even if a probe, a hook or the container's memory limit can also explain
-// the kill.
+// undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. After such a signal, the
+// phase can have a cause other than s.Cause: somebody might have killed the container, even if a probe, a hook or the
+// container's memory limit can also explain the kill.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false
@@ -74,11 +75,11 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
-// undatedStart reports whether a sidecar's failed run might have counted as started before it failed, although the
-// agent received no such status. After a sidecar has started, the next containers do not wait for the end of its run.
-// Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
-// (computeInitContainerActions in pkg/kubelet/kuberuntime). With a startup probe, the agent can miss the status of a
-// started sidecar only if a list delivered the first pod object.
+// undatedStart reports whether a sidecar's status might have contained started=true before the sidecar failed, although
+// the agent did not receive this status. After a sidecar has started, the next containers do not wait for the end of
+// its run. Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
+// (computeInitContainerActions in pkg/kubelet/kuberuntime). If the sidecar has a startup probe, the agent can miss the
+// status with started=true only if the agent received the first pod object from a list.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)

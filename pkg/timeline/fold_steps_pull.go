@@ -15,7 +15,7 @@ func (f *fold) pullSteps(c *Container) []step {
 // missed.
 func (f *fold) stepsOfPulls(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
-	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
+	steps := make([]step, 0, 4*len(attempts)+4) // room for the steps of a run too
 	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
 		wait = f.orLookup(wait, index)

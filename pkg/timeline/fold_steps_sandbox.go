@@ -63,8 +63,8 @@ var (
 	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox returns the attempt of the first sandbox that ran according to the runtime. If the runtime does not
-// report a running sandbox, firstSandbox returns the last known attempt.
+// firstSandbox returns the attempt of the first sandbox that the runtime reported as running. If the runtime reported
+// no running sandbox, firstSandbox returns the last known attempt.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // the constraints on a milestone are sorted by attempt
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
@@ -107,8 +107,8 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps returns the steps to the sandbox that ran. Only Events report obstacles and failed sandboxes,
-// because the runtime does not keep failed sandboxes.
+// sandboxSteps returns the steps that end with the beginning of the first sandbox that ran. The agent knows obstacles
+// and failed sandboxes only from Events. The runtime does not keep failed sandboxes.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
@@ -147,9 +147,9 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// mayPullImageFirst reports whether the runtime might have pulled the sandbox image before the beginning of a sandbox
-// (Sandbox.ImageFirst). If the sandbox image was stored before the pod was created, the runtime did not need to pull
-// the image.
+// mayPullImageFirst reports whether the runtime might have pulled the sandbox image before a sandbox began: see
+// Sandbox.ImageFirst. If the sandbox image was stored before the pod was created, the runtime did not need to pull the
+// image.
 func (f *fold) mayPullImageFirst(attempt uint16) bool {
 	created := f.bounds.find(podMilestone(MilestoneCreated))
 	return f.e.imageFirst.has(attempt) && (created == nil || f.e.imageStored >= created.earliest)

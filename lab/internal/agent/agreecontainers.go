@@ -119,8 +119,8 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration whose end is in the records. The records do not contain the start of the duration, so
-// the argument "from" is the interval of the start in the timeline.
+// checkSince checks a duration whose end is in the records. The start is only in the timeline: the argument "from" is
+// the interval that contains the start.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -45,7 +45,8 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked returns the interval of the named milestone in the attempt with the lowest number.
+// marked returns the interval of the named milestone. If several attempts have this milestone, marked uses the first
+// attempt.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {

@@ -51,7 +51,7 @@ type Pull struct {
 	// Lazy is true if a snapshotter mounted layers from the registry, so that the content of these layers arrives while
 	// the container runs.
 	Lazy      bool     `json:"lazy"`
-	Sized     bool     `json:"sized"` // true if Download.Bytes and PullSeconds show the registry's speed
+	Sized     bool     `json:"sized"` // true if Download.Bytes divided by PullSeconds is the registry's speed
 	BlockedBy *Blocker `json:"blocked_by"`
 	Sources   []string `json:"sources"`
 }

@@ -1,6 +1,6 @@
 // Package agent reads the agent's reports through the agent's public API. The types of this package follow the
-// published contract, and share no code with the agent. If a change of the agent breaks the contract, a test of the lab
-// fails.
+// published contract, and share no code with the agent. So a test of the lab fails if a change of the agent breaks the
+// published contract.
 package agent
 
 import (

@@ -61,8 +61,8 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartExtraAgent starts one extra agent, which has the given number, for a synthetic node. StartExtraAgent waits until
-// the agent is ready. Other extra agents keep running.
+// StartExtraAgent starts the extra agent with the number "extra" for a synthetic node. StartExtraAgent waits until the
+// agent is ready. The other extra agents keep running.
 func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) error {
 	return n.startExtraAgent(ctx, ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(),
 		Flags: []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)

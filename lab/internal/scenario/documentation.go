@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // a repeated command runs again only if it is a background command or a call of helm
+			continue // skip a repeated command, except a background command or a call of helm
 		}
 		ran[run.text] = true
 		v.Compared++

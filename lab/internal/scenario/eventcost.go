@@ -33,7 +33,7 @@ type costKind struct {
 	earlier int // number of Events in the namespace before the load
 	pods    int // number of pods in one block
 	agents  int // number of agents that run at the same time
-	// number of bare pod watches in addition to the agents' pod watches, including the watch of StartFloor's program
+	// number of bare watches: pod watches without an agent, including the watch of StartFloor's program
 	counterparts int
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
@@ -68,9 +68,9 @@ func (k costKind) target() time.Duration {
 	return 200 * time.Microsecond
 }
 
-// agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, agentCount does not count the pod watch of StartFloor's program, although the measured cost includes the
-// cost of this watch.
+// agentCount returns the number of agents and bare watches on costNode. The scenario divides the measured cost by this
+// number. With cold images, the number excludes the pod watch of StartFloor's program, although the measured cost
+// includes the cost of this watch.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
@@ -80,13 +80,13 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 // on the node, and 62 ms with cold images. The cost of a start varies by several percent from block to block, mostly
 // because of garbage collection. A small cost is visible only if the cost occurs many times.
 //
-// If a pod's images are already on the node, the pod watch is the only request of an agent. Two counters must therefore
-// stay unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An
-// agent without other requests therefore costs as much as its pod watch. If the images are already on the node, the
-// scenario runs one agent, and 59 or 119 bare watches that send the same request as the agent's pod watch. More agents
-// would use the same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's
-// watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot replace
-// agents.
+// If a pod's images are already on the node, an agent sends no request except its pod watch, so an agent costs as much
+// as a bare watch. To prove this, the scenario requires that two counters stay unchanged while pods start: the agent's
+// counter of requests, and the API server's counter of Event watches. The scenario runs one agent, and 59 or 119 bare
+// watches that send the same request as the agent's pod watch. More agents would slow down the API server, because the
+// agents and the API server share two cores. Apart from bookmarks, the newest bare watch must receive as many bytes as
+// the agent's watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot
+// replace agents.
 //
 // At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches as at 20 starts per
 // second. More agents and bare watches make the measured cost per agent more exact.

@@ -20,7 +20,7 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
 
-// judgeReported requires that an agent that lacks a source reports all facts for which it has evidence.
+// judgeReported checks an agent that lacks a source. The agent must report all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
 	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) {
 		return
@@ -36,7 +36,7 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report this wait",
 			what)
 	}
-	// Without Events, the start of the pull is known only from the step before the pull. Without Events, the error
+	// Without Events, the agent knows only that the pull started after the previous step. Without Events, the error
 	// bound of a short pull is as large as the pull's duration.
 	if (j.sources.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
