@@ -140,7 +140,8 @@ type listOutput struct {
 	watch     bool
 }
 
-// table returns the flags of a list. The argument "orders" contains the values of --sort-by.
+// The method "table" returns the flags for the output of a list. The argument "orders" contains the values of
+// --sort-by.
 func (o *listOutput) table(orders []string) flags.Table {
 	return append(flags.Table{
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),

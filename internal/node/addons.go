@@ -16,8 +16,8 @@ import (
 const (
 	// maxAddons is the maximum number of reported add-ons. A node typically has a dozen add-ons.
 	maxAddons = 64
-	// maxRestartSeries is the maximum number of restart series. A limit is necessary because each exit code has its own
-	// series, and programs can use any exit code.
+	// maxRestartSeries is the maximum number of series that count container restarts. A limit is necessary because each
+	// exit code has its own series, and programs can use any exit code.
 	maxRestartSeries = 256
 	// stableAfter is the time from a container restart until the pod can count as available again.
 	stableAfter = time.Minute

@@ -23,8 +23,8 @@ const (
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is how long the agent must have run before it can settle the node's start-up. In this time, the
-	// agent usually receives the list of the node's pods.
+	// startUpSettles is how long the agent must have run before it can settle the node's start-up. During this time,
+	// the agent usually receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
 	// eventsArrive gives the kubelet time to send its Events about the ready node before the agent requests them.
 	eventsArrive = 3 * time.Second
@@ -208,8 +208,8 @@ func (s *StartUp) following() bool {
 	return s.evidence != nil
 }
 
-// look requests the Node object and the timelines of the pods. A failed request makes the timeline less precise, but
-// has no other effect.
+// The method "look" requests the Node object and the timelines of the pods. A failed request makes the timeline less
+// precise, but has no other effect.
 func (s *StartUp) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()

@@ -38,8 +38,8 @@ func OpenPhase(record api.Record) (open api.PhaseRecord, found bool) {
 	return open, found
 }
 
-// WhereText returns the container in which a start-up waits, the progress of the container's pull, and the reason why
-// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The caller must clean the
+// WhereText describes where a start-up waits: the container, the progress of its pull, and the reason why the pod
+// waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The caller must clean the
 // arguments "progress" and "reason" (terminal.Clean).
 func WhereText(container string, attempt int, progress, reason string) string {
 	parts := []string{progress, reason}

@@ -266,8 +266,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
-// AttemptText does. Records count attempts from 0.
+// The function "milestones" lists milestones of the form milestone[/container][#attempt]. The result counts attempts
+// from 1, as AttemptText does. Records count attempts from 0.
 func milestones(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {

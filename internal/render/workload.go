@@ -169,7 +169,7 @@ func RevisionText(r api.WorkloadRevision) string {
 	return name
 }
 
-// short formats a duration in seconds, to a tenth of a second.
+// The function "short" formats a duration in seconds, to a tenth of a second.
 func short(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
 
 // number returns a number with its noun.

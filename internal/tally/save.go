@@ -23,7 +23,7 @@ const caughtUp = time.Hour
 // format is the version of the saved sums. A Tally ignores sums in any other format.
 const format = 1
 
-// saved is the content of the file.
+// saved is the content of the file with the sums.
 type saved struct {
 	Format int         `json:"format"`
 	Node   string      `json:"node"`

@@ -172,7 +172,7 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// nodes returns the names of the agents' nodes. All unknown names appear as one entry, "?".
+// The method "nodes" returns the names of the agents' nodes. All unknown names appear as one entry, "?".
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {

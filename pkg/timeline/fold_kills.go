@@ -13,7 +13,7 @@ func (f *fold) endOf(c *Container, end step) step {
 	switch {
 	case !f.endedWithSandbox(end.key.container, end.key.attempt):
 		completed := known && code == 0 && c.Kind != KindInit && !c.RestartsAlways && f.failed()
-		if killed && !explained || completed { // no phase describes a completed run
+		if killed && !explained || completed { // no phase describes a completed run or an unexplained kill
 			end.also = alsoUnattributed
 		}
 	case c.Kind == KindInit && killed:

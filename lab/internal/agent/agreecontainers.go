@@ -9,7 +9,8 @@ import (
 // container is a container or an image volume that occurs in the timeline's list of pulls.
 type container struct{ Name, Kind, Image string }
 
-// containers returns the containers in the kubelet's order, including image volumes, but without ephemeral containers.
+// The method "containers" returns the containers in the kubelet's order, including image volumes, but without ephemeral
+// containers.
 func (t Timeline) containers() (all []container) {
 	for _, p := range t.Pulls {
 		of := container{p.Container, p.Kind, p.Image}

@@ -62,7 +62,7 @@ func (c *comparison) marked(name, container string) span {
 
 func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
-// running returns the interval in which a container's first run started.
+// The method "running" returns the interval in which a container's first run started.
 func (c *comparison) running(container string) span {
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {

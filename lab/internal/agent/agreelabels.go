@@ -38,8 +38,9 @@ func (c *comparison) compareLabels() {
 	}
 }
 
-// labels returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the caller passes the
-// name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not contain this name.
+// The method "labels" returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the
+// caller passes the name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not
+// contain this name.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {
@@ -59,7 +60,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// image requires that a record contains the image reference from the pod's specification.
+// The method "image" requires that a record contains the image reference from the pod's specification.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""

@@ -38,7 +38,8 @@ type costKind struct {
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
-// images returns "present" if the images are already on the node, and "cold" if the node must pull the images.
+// The method "images" returns "present" if the images are already on the node, and "cold" if the node must pull the
+// images.
 func (k costKind) images() string {
 	if k.cold {
 		return "cold"
