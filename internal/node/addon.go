@@ -25,8 +25,8 @@ const (
 )
 
 // addonOf returns the add-on of a pod. For the name, addonOf prefers GKE's annotation, then Kubernetes' recommended
-// label, then the older labels "k8s-app" and "component", and then the owner's name. kubeadm's static pods have only
-// the label "component".
+// label, then the older labels "k8s-app" and "component", and then the owner's name. For kubeadm's static pods, only
+// the label "component" provides a name.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {

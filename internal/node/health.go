@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxConditions is the maximum number of reported conditions. The kubelet sets five conditions, and
+// maxConditions is the maximum number of reported conditions. Kubernetes defines five conditions, and
 // node-problem-detector adds a dozen conditions.
 const maxConditions = 32
 
@@ -35,7 +35,7 @@ type Health struct {
 	Exists     bool // true if the API server has the Node object
 	Place      Place
 	Conditions []Condition // conditions, sorted by type
-	Dropped    int         // number of conditions that the limit excluded
+	Dropped    int         // number of conditions that maxConditions excluded
 	CreatedAt  time.Time
 	Cordoned   bool
 	NotReady   string // reason of the condition Ready; empty if the condition's status is True

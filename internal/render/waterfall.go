@@ -133,7 +133,8 @@ func writePhases(
 // CANDIDATES below the table.
 const maxMerged = 3
 
-// phaseNames returns the name of a phase and the phases that can be part of it.
+// phaseNames returns the name of a phase, and the names of the phases that can be part of it. If there are more than
+// maxMerged such phases, phaseNames returns their number instead of their names.
 func phaseNames(phase api.PhaseRecord) string {
 	if phase.Phase == timeline.PhaseImagePull {
 		return string(phase.Phase) // the parts of image_pull are always pull and unpack

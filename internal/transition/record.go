@@ -75,11 +75,12 @@ type Pod struct {
 // Container holds the times at which a container first reached each state.
 type Container struct {
 	InitContainer bool `json:"init_container"` // true for init containers and sidecars
-	// PreviousToRunning is absent for main containers and for the first init container.
-	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`
-	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // absent for init containers
+	// PreviousToRunning is absent for main containers and for the first init container or sidecar.
+	PreviousToRunning *api.Seconds `json:"previous_to_running_seconds,omitempty"`
+	// InitializedToRunning is absent for init containers and sidecars.
+	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"`
 	RunningAt            api.Instant  `json:"running_timestamp,omitzero"`
-	// StartedAt, RunningToStarted and StartedToReady are absent for init containers.
+	// StartedAt, RunningToStarted and StartedToReady are absent for init containers and sidecars.
 	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
 	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
 	// An init container that is not a sidecar counts as ready when it has exited with code 0.

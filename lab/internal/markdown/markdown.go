@@ -74,7 +74,8 @@ func Blocks(text string) ([]Block, error) {
 }
 
 // shell returns the commands of a block as a shell script. The script has as many lines as the block. If the block's
-// language is not a shell language, ok is false. In a console block, only the text after the prompt "$ " is a command.
+// language is not a shell language, ok is false. In a console block, a command follows the prompt "$ ". If a line of
+// the command ends with a backslash, the next line continues the command.
 func (b Block) shell() (script string, ok bool) {
 	switch b.Language {
 	case "sh", "bash", "shell":
