@@ -232,9 +232,10 @@ func (p listedPull) texts() render.PullTexts {
 	return render.PullTextsOf(p.recent.PullRecord)
 }
 
-// age returns the time since the kubelet requested a pull in progress. The age has its own column, because the agent
-// cannot divide the age between the columns QUEUE and PULL. For example, if a pull has not received any content yet, it
-// is in the node's queue, or it waits for the registry's first response.
+// For a pull in progress, age returns the time since the kubelet requested the pull. The age has its own column,
+// because the agent cannot divide the age between the columns QUEUE and PULL. For example, if a pull has not received
+// any content yet, the agent does not know whether the pull waits in the node's queue or for the registry's first
+// response.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"

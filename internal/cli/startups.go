@@ -188,9 +188,10 @@ const (
 )
 
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. For a ReplicaSet or a Job, workloadFilters adds a second filter. Among
-// the pods of the Deployment or the CronJob, the second filter selects the pods with the label of this ReplicaSet or
-// Job. A pod's name does not prove which ReplicaSet or Job created the pod, because Kubernetes shortens long names.
+// know only the Deployment or the CronJob. For a ReplicaSet, workloadFilters therefore adds a second filter: the
+// Deployment's pods that have the label of this ReplicaSet. For a Job, the second filter selects the CronJob's pods
+// that have the label of this Job. A pod's name does not prove which ReplicaSet or Job created the pod, because
+// Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -206,9 +207,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// For a ReplicaSet, the method "above" returns the Deployment that can own it. For a Job, the method returns the
-// CronJob that can own it. The name of the ReplicaSet or the Job is OWNER-SUFFIX, and the method also returns this
-// suffix. For other kinds of workloads and other forms of names, the method returns zero values.
+// For a ReplicaSet with the name OWNER-SUFFIX, the method "above" returns the Deployment OWNER, which might own the
+// ReplicaSet, and the suffix. For a Job with a name of this form, the method returns the CronJob OWNER, which might own
+// the Job, and the suffix. For other kinds of workloads and other forms of names, the method returns zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method "waiting" counts the requested pods that have no watch with a slot.
+// The method "waiting" returns the number of requested pods whose Event watches have no slot.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +21,8 @@ func (s *Source) waiting() int {
 }
 
 // waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
-// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. If
-// waitingPods has already returned every waiting pod, "next" is nil.
+// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. If this call
+// or earlier calls have returned every waiting pod, "next" is nil.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 const (
 	// Window is the length of the time window for factors. A factor uses the start-ups that ended in the past hour.
 	Window = time.Hour
-	// Past is the length of the period that ends where the window begins. A registry's pulls on a node are compared
-	// with the node's pulls from other registries. If the window contains too few pulls from other registries, the
-	// comparison uses the same registry's pulls on all nodes before the window.
+	// Past is the length of the period before the window. A registry's pulls on a node are compared with the node's
+	// pulls from other registries. If the window contains too few pulls from other registries, the comparison uses the
+	// registry's own pulls on all nodes in the period before the window.
 	Past = 24 * time.Hour
 )
 
@@ -52,8 +52,8 @@ func (p *pullSums) without(q pullSums) pullSums {
 // NewFleet returns an empty fleet for the window of the factors (Window).
 func NewFleet() *Fleet { return NewFleetOver("the past hour") }
 
-// NewFleetOver returns an empty fleet for another time window. The argument "period" is the name of the window in
-// texts, for example "the past hour".
+// NewFleetOver returns an empty fleet for a time window of any length. The argument "period" is the name of the window
+// in texts, for example "the past hour".
 func NewFleetOver(period string) *Fleet {
 	return &Fleet{period: period, nodes: map[string]*nodeSums{}, registries: map[string]*registrySums{}}
 }

@@ -14,8 +14,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is a share (0 to 1): at least this share of the time of the reference pulls counts as time that
-	// depends on the number of bytes, even if pullOverhead for each pull leaves less time.
+	// leastByBytes is a share (0 to 1) of the time of the reference pulls. The time that depends on the number of bytes
+	// is the time of the pulls minus pullOverhead for each pull, but at least this share.
 	leastByBytes = 0.1
 )
 
@@ -120,8 +120,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The registry's past pulls come from all nodes. A slow disk of this node must not make the registry look slow.
-		// So subtract the unpacking time, even if the unpacking overlapped with the download.
+		// The past pulls ran on all nodes, so this node's slow disk could make the registry look slow. To prevent this
+		// error, compare subtracts this node's unpacking time, even if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -97,14 +97,14 @@ func (s *Server) failed(err *v1.Error) error {
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
 
-// noAgents returns the error that Prometheus has no metrics of agents for the period of the report.
+// noAgents returns the error for a server that has no metrics of agents for the period of the report.
 func (s *Server) noAgents() error {
 	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the period of the report\nCheck that "+
 		"the server scrapes the agents: the query count(podlapse_build_info) must return the number of agents",
 		s.address)
 }
 
-// noRules returns the error that Prometheus has metrics of agents, but no results of the recording rules.
+// noRules returns the error for a server that has metrics of agents, but no results of the recording rules.
 func (s *Server) noRules() error {
 	return fmt.Errorf("the Prometheus server at %s has no results of podlapse's recording rules for the period of "+
 		"the report\nCheck that the server loads manifests/monitoring/rules.yaml: the query "+

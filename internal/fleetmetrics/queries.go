@@ -25,8 +25,8 @@ const (
 	byWork     = "cluster, node, pool, work"
 	byWorkload = "cluster, namespace, workload_kind, workload"
 
-	// A comparison of start-ups requires at least leastOthers start-ups of the other nodes or workloads. A comparison
-	// of work requires that the other nodes have done at least leastOthers units of the same kind of work.
+	// To compare start-ups, the other nodes or workloads must have at least leastOthers start-ups. To compare work, the
+	// other nodes must have done at least leastOthers units of the same kind of work.
 	leastOthers = 5
 )
 
@@ -65,8 +65,8 @@ func (p period) sums() []query {
 }
 
 // lostSeconds returns an expression for the lost seconds of each node or workload, by cause. The lost seconds are the
-// observed seconds minus the expected seconds, but at least 0. The expected seconds are the number of start-ups, times
-// the mean time of the other start-ups in the cluster.
+// observed seconds minus the expected seconds, but at least 0. The expected seconds are the number of start-ups
+// multiplied by the mean time of the other start-ups in the cluster.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
 	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+

@@ -69,7 +69,7 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
-	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up. So the agent can
+	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, so the agent can
 	// write the start-up after a restart. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }

@@ -10,8 +10,8 @@ const (
 	droppedRate       dropped = "request_rate"       // status 429: the request rate is too high
 	droppedBusy       dropped = "request_busy"       // status 503: no slot became free in time
 	droppedConnection dropped = "connection_share"   // the client already has its share of connections
-	droppedFull       dropped = "connection_full"    // all slots are taken, and no connection can yield
-	droppedYielded    dropped = "connection_yielded" // the connection yielded to a client with fewer connections
+	droppedFull       dropped = "connection_full"    // all slots are taken, and no open connection can give up its slot
+	droppedYielded    dropped = "connection_yielded" // the connection was closed to give its slot to a new connection
 	droppedResponse   dropped = "response_not_read"  // not enough memory, because clients do not read their responses
 	droppedLarge      dropped = "response_too_large" // the response exceeds maxResponse
 	droppedHost       dropped = "host"               // the request names an unknown host

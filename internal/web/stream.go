@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for the time heartbeat,
-	// the agent writes an empty comment, so that proxies keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for this time, the agent
+	// writes an empty comment, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
-	// patience is the maximum time for a viewer to read written events.
+	// patience is the maximum time that the agent waits for a viewer to read the written events.
 	patience = 10 * time.Second
 	// viewersPerClient is the maximum number of viewers of one client. The value is half of the maximum number of
 	// viewers of all clients, so that other clients can also connect. The value is also half of maxPerClient, so that a
@@ -155,7 +155,7 @@ func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
 	_ = o.control.SetWriteDeadline(deadline)
 	err := o.send(frames)
-	if err != nil && !time.Now().Before(deadline) { // HTTP/2 does not return os.ErrDeadlineExceeded
+	if err != nil && !time.Now().Before(deadline) { // over HTTP/2, the error is not os.ErrDeadlineExceeded
 		return errNotRead
 	}
 	if err == nil {

@@ -4,19 +4,19 @@ import (
 	"time"
 )
 
-// This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image after
-// the other. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls
-// limits the number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the
-// durations that the kubelet reports.
+// This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image at a
+// time. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls limits the
+// number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the durations that
+// the kubelet reports.
 const (
 	// loggedError is the largest error bound of a logged pull's times. The time in an Event's name is up to 100 ms
-	// late. The delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added
+	// late. On a node that lacks CPU, this delay is longer. If a timestamp is truncated to seconds, floorError is added
 	// to loggedError.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
-	// minParallel is the shortest overlap at which two pulls count as parallel on a node with parallel pulls.
+	// On a node with parallel pulls, two pulls count as parallel if they overlap for at least minParallel.
 	minParallel = 100 * time.Millisecond
 	// staleRequest is the maximum age of a request that counts as a running pull. If an older request still has no
 	// known end, the Event about the end was lost.
@@ -90,8 +90,8 @@ type pullMode struct {
 // does not need to contain p.
 //
 // If a pull waited, began when another pull ended, and ran alone, the node runs one pull at a time. On a node with
-// parallel pulls, other pulls still run when a waiting pull begins. The method uses the latest evidence, because the
-// kubelet's configuration can change.
+// parallel pulls, other pulls are still running when a waiting pull begins. The method uses the latest evidence,
+// because the kubelet's configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {

@@ -71,8 +71,8 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			// The log drops the entries of pods without a sandbox first. If the runtime later reports a sandbox for
-			// such a pod, the log adds the entry again.
+			// If there are too many entries, the log first drops the entries of pods without a sandbox. If the runtime
+			// later reports a sandbox for one of these pods, the log adds the entry again.
 			return time.Time{}
 		}
 		return s.askedAt
@@ -114,10 +114,10 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime refutes an Event about a pull request. The runtime refutes the Event if
-// the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the
-// queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel, so
-// PullLog does not set Pull.BlockedBy of the later pull.
+// requestRefuted reports whether the runtime refutes the Event that reported a pull request. The runtime refutes the
+// Event if the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull
+// in the queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel,
+// so PullLog does not set Pull.BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
@@ -160,9 +160,9 @@ func forgetOldest[A any](responses map[string]A, most int, newest string, askedA
 
 // The method "refuted" reports whether the runtime refutes a successful pull. The runtime refutes the pull in three
 // cases:
-//   - The first pull of the image ended after this pull.
-//   - The latest pull of the image ended before this pull began.
-//   - The image was still absent after this pull.
+//   - According to the runtime, the first pull of the image ended later than this pull.
+//   - According to the runtime, the latest pull of the image ended before this pull began.
+//   - After this pull, the runtime still did not have the image.
 func (l *PullLog) refuted(p loggedPull) bool {
 	response, known := l.images[p.image]
 	if !known || p.failed {

@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. The calls that the previous process did not complete
-// have failed.
+// runtimeStarts is the first message of a new containerd process. If the previous process did not complete a call, the
+// call counts as failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {
@@ -157,7 +157,7 @@ func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, faile
 			return known
 		}
 	}
-	return &call // the start of the call was logged before OpenCallLog
+	return &call // containerd logged the start of the call before OpenCallLog
 }
 
 func inMetadata(what *regexp.Regexp, metadata string) string {

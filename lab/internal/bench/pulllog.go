@@ -34,7 +34,7 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 }
 
 // Of returns the calls that containerd has logged for an image reference so far. If calls for the same reference
-// overlap, Of assumes that the call that started first also ended first.
+// overlap, PullLog assumes that the call that started first also ended first.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,11 +18,11 @@ import (
 // logs of the kubelet, containerd and the registry.
 type Attempt struct {
 	Pod, Container string // Container is empty for an image volume
-	Number         int    // number of the pod's attempt for this container or volume, counted from 0
+	Number         int    // number of earlier attempts for the same container or volume of the pod
 	RequestedAt    time.Time
-	Call           PullCall  // call of the kubelet to the runtime
+	Call           PullCall  // the kubelet's call to the runtime
 	ReportedAt     time.Time // time when the kubelet reported the end of the attempt
-	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero if it sent none
+	ResolvedAt     time.Time // time when the registry finished sending the first manifest; zero if it sent none
 	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
 	// Asked is zero if the registry received no request.
 	Asked Span
@@ -184,7 +184,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 
 // contains reports whether a time is within the attempt's call.
 func (a *Attempt) contains(at time.Time) bool {
-	const skew = 2 * time.Millisecond // the times of other sources can differ this much from containerd's log
+	const skew = 2 * time.Millisecond // maximum difference between the times of other sources and of containerd's log
 	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
 }
 
@@ -211,9 +211,9 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 	return nil
 }
 
-// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, Pull
-// returns the period from the runtime's log. Pull also returns the period from the runtime's log if it is longer than
-// the period from the registry's log by more than the argument "besides".
+// Pull returns the period of the pull, usually from the registry's log. Pull returns the period from the runtime's log
+// in two cases: the registry received no request, or the runtime's period is longer than the registry's period by more
+// than the argument "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// containerd 1 writes messages about a pod or container in a different form than containerd 2.
+// containerd 1 writes messages about a pod or container in a different form from containerd 2.
 var (
 	sandboxMetadata1 = regexp.MustCompile(
 		`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d+),\}`,
@@ -19,7 +19,8 @@ var (
 	)
 )
 
-// asContainerd2 returns a message of containerd 1 in the form of containerd 2. Other messages stay unchanged.
+// asContainerd2 returns a message of containerd 1 in the form of containerd 2. A message of containerd 2 stays
+// unchanged.
 func asContainerd2(message string) string {
 	if after, exited := strings.CutPrefix(message, "received exit event "); exited {
 		return "received container exit event " + exitAsContainerd2(after)

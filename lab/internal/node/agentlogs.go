@@ -108,7 +108,7 @@ func (n Node) AgentLogEnd(lines int) string {
 	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
-// AgentOutput returns the files with the output of all agents of the node. These agents can run as processes or in
+// AgentOutput returns the files with the output of all agents of the node, whether they run as processes or in
 // containers.
 func (n Node) AgentOutput() (agent.Output, error) {
 	if err := n.KeepAgentLogs(); err != nil {
