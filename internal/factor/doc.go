@@ -1,7 +1,7 @@
 // Package factor adds up the start-ups of a node. From the totals of all nodes, the package computes the node factors
 // and registry factors of a fleet. For clusters without node pools, the recording rules in
-// manifests/monitoring/rules.yaml compute the factors in the same way. docs/monitoring.md explains the rules for the
-// factors.
+// manifests/monitoring/rules.yaml compute the factors in the same way as this package. docs/monitoring.md explains the
+// rules for the factors.
 //
 // The package is pure: the caller passes the records and the time window. The agent's API and the command line call
 // the package. The types of this package are not safe for concurrent use.

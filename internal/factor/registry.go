@@ -51,9 +51,9 @@ type Registry struct {
 	Why    string
 }
 
-// NeedsPast reports whether the comparison of a registry requires pulls from before the window, because the window
-// contains too few pulls from other registries on the same node. If NeedsPast returns true, the caller must call
-// AddPast for each node.
+// NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. These pulls
+// are necessary if a node has too few pulls from other registries in the window. If NeedsPast returns true, the caller
+// must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()

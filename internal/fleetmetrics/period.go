@@ -45,9 +45,8 @@ func (p period) over(function, series string, window time.Duration) string {
 		window/time.Minute)
 }
 
-// If the period ends s seconds after a multiple of the window, shifted returns an expression that is s seconds ahead of
-// the series: its value at the time t is the value of the series at t + s. If the period ends at a multiple of the
-// window, shifted returns the series.
+// If the period ends s seconds after a multiple of the window, shifted returns an expression whose value at the time t
+// is the value of the series at t + s. If the period ends at a multiple of the window, shifted returns the series.
 func (p period) shifted(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
@@ -62,11 +61,11 @@ func (p period) hoursWith(metric string) string {
 
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after
 // the agent has started. If a series begins within the period, its first value is part of the increase in two cases:
-// Prometheus scraped the agent at the start of the period, or the agent started within the period. For all cases of a
-// counter, see the header of rules.yaml. If the agent restarted in the period, the latest value of the counter lacks
-// the increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a
-// series. If the first value is part of the increase, the expression uses the larger of two numbers: the latest value
-// and the result of PromQL's increase.
+// Prometheus scraped the agent at the start of the period, or the agent started within the period. The header of
+// rules.yaml explains all cases. If the agent restarted in the period, the latest value of the counter lacks the
+// increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a series. If
+// the first value is part of the increase, the expression uses the larger of two numbers: the latest value and the
+// result of PromQL's increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

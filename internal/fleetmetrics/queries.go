@@ -95,8 +95,8 @@ func (p period) causes() []query {
 
 // Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
 // whole period. In the whole period, the other nodes must have done at least leastOthers units of the same kind of
-// work. A rule compares a node in an hour only if the other nodes did at least leastOthers units of the same kind of
-// work in this hour.
+// work. For each hour, a rule compares a node only if the other nodes did at least leastOthers units of the same kind
+// of work in this hour.
 func (p period) nodes() []query {
 	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)

@@ -15,7 +15,7 @@ import (
 const maxQueries = 4
 
 // Read returns the sums of the fleet for the period that ends at the time "until" and has the given length. Read rounds
-// the length up to whole hours. Read blocks until all queries are done, and stops after the first error.
+// the length up to whole hours. Read returns when all queries are done, or when a query fails.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	period := newPeriod(until, length)
 	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}

@@ -31,8 +31,8 @@ func allChanges() []change {
 }
 
 // kubeletsConditions are the conditions that the kubelet sets, with timestamps from the node's clock (kubelet:
-// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled. Any client can set the conditions of
-// readiness gates.
+// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled, and any client can set the conditions
+// of readiness gates, so the map omits these conditions.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,

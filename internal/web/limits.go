@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// Limits on requests. A rate is a number of requests per second, and a burst is a number of requests at the same time.
-// The page and the command `kubectl podlapse explain` each send a few requests, and a scraper sends less than one
+// Limits on requests. A rate is the allowed number of requests per second. A burst is the allowed number of requests at
+// once. The page and the command `kubectl podlapse explain` each send a few requests, and a scraper sends less than one
 // request per second.
 const (
 	serverRate, serverBurst = 100, 500

@@ -69,8 +69,8 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 // packet.
 const worthPacking = 1024
 
-// compressed compresses responses for clients that accept gzip. The lowest level uses the least CPU time and
-// memory.
+// compressed compresses responses for clients that accept gzip. The lowest compression level uses the least CPU
+// time and memory.
 func compressed(handler http.HandlerFunc) http.HandlerFunc {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(false),
 		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json", "text/plain",

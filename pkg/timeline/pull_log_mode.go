@@ -41,8 +41,8 @@ func (l *PullLog) compare(p *loggedPull) {
 	}
 }
 
-// overlapEnd returns the end of the time in which two pulls certainly ran in parallel. overlapEnd returns zero
-// if the overlap is not certain.
+// If two pulls certainly ran in parallel, overlapEnd returns the time when the first of them ended. Otherwise,
+// overlapEnd returns the zero time.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
 		return time.Time{}

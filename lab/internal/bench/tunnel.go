@@ -74,7 +74,7 @@ func (t *tunnel) carry(from net.Conn) {
 	_, port, err := net.SplitHostPort(request.Host)
 	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort,
 		fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
-	// Port forwarding to the agent's ports goes through the kubelet's port.
+	// For port forwarding to the agent, the API server connects to the kubelet's port.
 	if err != nil || request.Method != http.MethodConnect || to == 0 {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return
