@@ -241,7 +241,7 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	if now == nil || now.version != p.version {
 		return
 	}
-	now.owned = values // the map "values" includes the annotations that the manager wrote before (see serve)
+	now.owned = values // the map "values" includes the annotations that the agent wrote earlier (see serve)
 	now.startUp = now.startUp && values[StartUp] == ""
 	now.time = now.time && values[Time] == ""
 	if !now.startUp && !now.time {

@@ -21,10 +21,10 @@ const responseTimeout = 10 * time.Second
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 
-// applied is the configuration for server-side apply. The configuration contains the identity of the pod and the
-// annotations that the manager owns. Because of the UID, server-side apply never creates a pod and never writes to
-// another pod of the same name. Because of the resource version, server-side apply never writes to a pod that has
-// changed since the agent read it.
+// applied is the configuration for server-side apply. The configuration contains the identity of the pod and all
+// annotations that the field manager must own. Because of the UID, server-side apply never creates a pod and never
+// writes to another pod of the same name. Because of the resource version, server-side apply never writes to a pod that
+// has changed since the agent read it.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -38,8 +38,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply sends one request with all annotations that the manager must own. If dryRun is "All", the API server stores
-// nothing.
+// apply sends one request with all annotations that the field manager must own. If dryRun is "All", the API server
+// stores nothing.
 func (a *Annotator) apply(ctx context.Context, p annotationRequest, annotations map[string]string,
 	dryRun string) error {
 	body, err := json.Marshal(applied{

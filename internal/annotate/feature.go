@@ -54,7 +54,7 @@ func Feature() feature.Feature {
 	}
 }
 
-// follower makes an Annotator a podwatch.Follower.
+// follower adapts an Annotator to the interface podwatch.Follower.
 type follower struct{ *Annotator }
 
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.

@@ -27,8 +27,8 @@ type annotationRequest struct {
 	uid, namespace, name string
 	version              string // the pod's resource version when the agent read the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
-	// owned holds the annotations that this manager wrote before. Every request must repeat the annotations in "owned",
-	// because server-side apply removes fields that the manager no longer sends.
+	// owned holds the annotations that the agent wrote to the pod earlier. Every request must repeat the annotations in
+	// "owned", because server-side apply removes fields that a field manager no longer sends.
 	owned map[string]string
 }
 
@@ -55,9 +55,9 @@ func read(pod *corev1.Pod) (annotationRequest, bool) {
 	return a, true
 }
 
-// The function "owns" reports whether the manager applied an annotation and no other client changed the annotation
-// later. In FieldsV1 (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters
-// of an annotation's name need no escaping in JSON.
+// The function "owns" reports whether the agent applied an annotation and no other client changed the annotation later.
+// In FieldsV1 (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters of an
+// annotation's name need no escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

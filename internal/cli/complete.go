@@ -24,8 +24,8 @@ const (
 
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// completions describes the program's commands and flags to cobra, because cobra knows the completion protocols of
-// the shells. Only flags.Table parses the arguments of the user.
+// completions describes the program's commands and flags to cobra, because cobra knows the completion protocols of the
+// shells. cobra is used only for completion: when a command runs, flags.Table parses its arguments.
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),

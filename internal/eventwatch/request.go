@@ -23,8 +23,8 @@ type request struct {
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
-	// unknown. arrivedAt is zero if the agent cannot get the position from a sample, for example because a new sample
-	// might be later than the pod's first Events.
+	// unknown. arrivedAt is zero if no sample can provide the position, for example because new samples might be later
+	// than the pod's first Events.
 	position  *position
 	arrivedAt time.Time
 

@@ -42,16 +42,16 @@ type Reviewer struct {
 	// have no permissions, cannot use up the rate limit of authorized scrapers.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client. A review of an unknown token counts against the limit of the
+	// clients holds a rate limiter for each client. A review of an unknown token counts against the limit of the
 	// request's client. When this limit is used up, further reviews of the client count against a limit that all
 	// clients share (unknownRate). So a scraper with a new token gets its reviews even if other clients send many
 	// tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate is the number of reviews per second that each client can always request. clientBurst is the number of
-// reviews that a client can request at the same time. A burst is enough for the token reviews and the access reviews
-// of two scrapes. The whole burst is available again after 20 s. maxClients exceeds the number of pods on a node.
+// clientRate is the number of reviews per second that a client can request continuously. clientBurst is the number of
+// reviews that a client can request at the same time. A burst is enough for the token reviews and the access reviews of
+// two scrapes. The whole burst is available again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4

@@ -32,8 +32,8 @@ const (
 	// The agent writes a response in parts of writtenAtOnce bytes, and records the progress of the response after each
 	// part.
 	writtenAtOnce = 16 << 10
-	// After the agent cuts off a response to a client, the agent does not let this client's requests wait for a slot
-	// until refusedAfterCut has passed. If no slot is free, the agent refuses such a request immediately.
+	// For the duration refusedAfterCut after the agent cut off a response to a client, requests from this client do not
+	// wait for a slot: if no slot is free, the agent refuses them immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. Over a shorter
-	// time, the rate would say little about the next seconds. Over a longer time, the rate would not be recent.
-	// Each scrape queries the downloads, so maxRateTime must be longer than the usual scrape interval of 30 s.
+	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. A rate over a
+	// shorter time would say little about the next seconds, and a rate over a longer time would not be recent. Each
+	// scrape queries the downloads, so maxRateTime must be longer than the usual scrape interval of 30 s.
 	minRateTime = 5 * time.Second
 	maxRateTime = 35 * time.Second
 	// If no byte of an image arrives for longer than stalledAfter, the download rate is unknown.
@@ -20,9 +20,9 @@ const (
 // blobBytes is the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// For a blob that containerd is downloading, startedAt is the start of the download. For a complete blob, startedAt
-	// is the end of the download. For an unpacked layer whose blob is absent, startedAt is zero, because the bytes
-	// might not come from a download.
+	// For a blob that containerd is downloading, startedAt is the start of the download. For a complete blob,
+	// containerd does not store the start, so startedAt is the end of the download. For an unpacked layer whose blob is
+	// absent, startedAt is zero, because the bytes might not come from a download.
 	startedAt time.Time
 }
 
@@ -89,8 +89,8 @@ func (r *received) rate() int64 {
 }
 
 // rateOf returns the recent download rate of an image, or 0 if it is unknown. rateOf also keeps the bytes for the next
-// query. Without the config, it is unknown which layers the image still needs, so the rate is unknown. The argument
-// "own" contains the blobs that containerd is downloading.
+// query. Without the config of the image, it is unknown which layers the image still needs, so the rate is unknown. The
+// argument "own" contains the blobs that containerd is downloading.
 func (l *look) rateOf(image imageContents, own map[digest.Digest]ingest, blobs map[digest.Digest]blobBytes) int64 {
 	if !image.complete {
 		return 0

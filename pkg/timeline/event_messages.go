@@ -18,8 +18,8 @@ const (
 // EventMessage is the text of a kubelet Event about the pod. If an Event repeats, the timeline contains its text only
 // once.
 type EventMessage struct {
-	// At is the time of the Event's first occurrence on the kubelet's clock. At is exact if the Event's name contains
-	// the time, and truncated to seconds if the name does not.
+	// At is the time of the Event's first occurrence, measured by the kubelet's clock. If the Event's name contains
+	// this time, At is exact. Otherwise, At is truncated to seconds.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount
@@ -47,7 +47,7 @@ func (e *Evidence) keepMessage(o EventSeen) {
 	if found || i == maxMessages {
 		return
 	}
-	// Each text can share the memory of a longer string. Clones let the garbage collector free the longer strings.
+	// Without the clones, a short text could keep a longer string in memory.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.messages, i, s)
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true

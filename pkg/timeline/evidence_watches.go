@@ -18,9 +18,9 @@ func (p watchPoint) after(o watchPoint) bool {
 	return p.at > o.at
 }
 
-// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
-// period of the latest watch begins at Since. If no Events are missing between the latest watch and an earlier watch,
-// the period of the latest watch also includes the period of the earlier watch.
+// applyWatched records the period that an Event watch covers. The period begins at EventsWatched.Since. If no Events
+// are missing between two watches, the period of the later watch also includes the period of the earlier watch. So the
+// period of the latest watch shows which Events can be missing.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
@@ -61,9 +61,9 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchLost.after(e.watchLastOpened) && (setBack || e.watchLost.at < by)
 }
 
-// eventsMissedUntil returns the instant before which the agent might have missed Events although a watch is open.
-// eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup, because the kubelet
-// creates no Event about a pod before its pickup.
+// eventsMissedUntil returns the start of the period that the latest Event watch covers. The agent might have missed
+// earlier Events. eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup,
+// because the kubelet creates no Event about a pod before its pickup.
 func (e *Evidence) eventsMissedUntil() instant {
 	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
 		return 0

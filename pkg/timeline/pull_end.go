@@ -10,9 +10,9 @@ import (
 const responseSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval that contains the end of a pull. A pull ends when the runtime has stored the image and
-// responded to the kubelet. The interval comes from the image's timestamps. A kubelet that was stopped or lacked CPU
-// can receive the response at any later time. The field "latest" is maxInstant if there is no upper bound. The zero
-// value means unknown.
+// responded to the kubelet. The interval comes from the image's timestamps. If the kubelet was stopped or lacked CPU,
+// it can receive the response after this interval. The field "latest" is maxInstant if there is no upper bound. The
+// zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
@@ -20,12 +20,12 @@ func (s pullEnd) known() bool { return s.earliest != 0 }
 // The method "bounded" reports whether the timestamps set an upper bound on the end of the pull.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull. The argument "from" is the earliest possible time at which the runtime
+// pullEndBetween returns the end of a pull. The argument "from" is the earliest time at which the runtime might have
 // stored the image. The argument "last" is the latest possible timestamp of the image.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + responseSlack} }
 
-// pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
-// after the kubelet's Event about the pull, belong to other pods' pulls or to restarts.
+// pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before this pull, or after the
+// kubelet's Event about this pull, belong to another pull, for example for another pod or for a restarted container.
 func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
@@ -43,9 +43,10 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
-		// The image was not pulled again after this pull, so the latest timestamp belongs to this pull.
+		// When the agent asked the runtime, no pull had begun after the kubelet's Event. But between the end of this pull
+		// and the Event, another pod's pull of the image possibly ended.
 		if ofFirst {
-			return pullEndBetween(at(first), at(last)) // possibly, two pulls ran at the same time
+			return pullEndBetween(at(first), at(last))
 		}
 		return pullEndBetween(at(last), at(last))
 	case of(last) && !p.present:
@@ -61,10 +62,10 @@ func (f *fold) pullEnd(index int16) pullEnd {
 //   - The image had been pulled exactly once when the container was created.
 //   - The image's only pull ended after the kubelet started work on the container.
 //   - No other container of the pod has the same image.
-//   - No pull for this container failed. After a failed pull, another pod possibly pulled the image during the
+//   - No pull for this container failed. After a failed pull, another pod might have pulled the image during the
 //     kubelet's back-off.
 //
-// If the timestamps possibly belong to another pull, the end of the pull has no upper bound. The end is unknown if the
+// If the timestamps might belong to another pull, the end of the pull has no upper bound. The end is unknown if the
 // image was always present, or if the kubelet has not used the image.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
@@ -126,8 +127,9 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The pull probably ended soon after the image's timestamp. But a busy disk might have slowed the last
-			// write, so only the kubelet's next step sets an upper bound on the end.
+			// The pull probably ended soon after the image's timestamp. But a busy disk can delay the runtime's
+			// response after this timestamp, so only the kubelet's next step sets an upper bound on the end of the
+			// pull.
 			c.bias, c.latest = biasEarliest, maxInstant
 		}
 		constraints = append(constraints, c)
@@ -156,8 +158,8 @@ func (w window) responded(k milestoneKey) constraint {
 }
 
 // responseDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The delay has two possible causes. Before the runtime responds, it writes the image again, and a busy
-// disk might have slowed this write. Or the kubelet received the response late, because it was stopped or lacked CPU.
+// unusually long. The delay has two possible causes: a busy disk slowed the runtime's last writes before its response,
+// or the kubelet received the response late, because the kubelet was stopped or lacked CPU.
 func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -48,7 +48,8 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 
 // The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
 // has no pull queue, another pull with an unknown start counts as running from the time of its request. If the node
-// might have a queue, such a pull counts as running only shortly before its end, because only this time is certain.
+// might have a queue, a pull with an unknown start counts as running only shortly before its end, because the pull
+// certainly ran at that time.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -127,8 +128,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// The unexplained part of the wait is not longer than longest.Waited. So an unknown pull cannot have caused a
-		// longer delay.
+		// A pull that the agent does not know cannot have caused a longer delay, because the unexplained part of the
+		// wait is not longer than longest.Waited.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -46,7 +46,7 @@ let cameFromList = false;
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
-  } catch { // some browsers limit the calls of replaceState
+  } catch { // some browsers limit calls to replaceState
     location.replace(address); // the event `hashchange` calls the function `follow`
     return;
   }

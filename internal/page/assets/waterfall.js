@@ -235,7 +235,7 @@ function ticks(total, most) {
 }
 
 function stepOf(total, most) {
-  if (total > 90) { // minutes and hours need these steps
+  if (total > 90) { // steps from 30 s to 1 day
     for (const step of [30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]) if (total / step <= most) return step;
   }
   for (let power = 1e-4; ; power *= 10) {

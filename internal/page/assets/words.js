@@ -35,7 +35,7 @@ export function causeName(cause) { return causes[cause] ?? nodeCauses[cause] ?? 
 
 export function causeStyle(cause) { return cause in causes || cause in nodeCauses ? cause : 'unknown'; }
 
-// The function `possible` returns the phases that can contain a row's time. For a group phase, these are the phases in `merged`.
+// The function `possible` returns the phases that a row can stand for. For a group phase, these are the phases in `merged`.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }

@@ -68,7 +68,7 @@ export class Workload {
   }
 }
 
-// The changes that would make start-ups faster, in the words of the agent.
+// The changes that would make start-ups faster, as the agent states them.
 export class Help {
   #changes = element('ul', 'gaps');
   root = element('div', { className: 'section panel', hidden: true }, element('h2', '', 'What would help'), this.#changes);

@@ -33,9 +33,8 @@ func megabyte(attack string) string {
 	return attack + strings.Repeat("x", 1<<20-len(attack))
 }
 
-// hostileStartUps returns timelines with an attack in every field of untrusted text. Real evidence does not create
-// timelines with attacks, because the API server validates names, and the core shortens messages. The page must not
-// rely on the checks of the API server and the core.
+// hostileStartUps returns timelines with an attack in every field of untrusted text. In a cluster, the API server
+// validates names and the core shortens messages, but the page must not rely on these checks.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {

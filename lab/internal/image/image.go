@@ -76,8 +76,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 // requests in the registry's log.
 const Pusher = "podlapse-lab"
 
-// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The argument "guard" is the Guard of
-// the registry.
+// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The argument "guard" provides the TLS
+// certificates and the login of the registry.
 func Push(ctx context.Context, guard registry.Guard, reference string, image v1.Image) error {
 	return push(ctx, guard, reference, func(ref name.Reference, options ...remote.Option) error {
 		return remote.Write(ref, image, options...)

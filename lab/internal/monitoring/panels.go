@@ -7,8 +7,8 @@ func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf returns the expression of a table column that shows only some of the rows. The expression "selected" selects
-// these rows. The argument "by" contains the labels that identify a row.
+// rowsOf returns the expression of a table column, limited to the rows that the expression "selected" returns. The
+// argument "by" contains the labels that identify a row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }

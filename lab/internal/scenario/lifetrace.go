@@ -14,7 +14,8 @@ import (
 
 // lifeTrace starts a pod whose container crashes repeatedly. The trace that the collector's receiver gets about the
 // start-up must contain the container's runs and the kubelet's Events. Then the scenario kills the agent and starts a
-// new agent. The new agent must not send anything twice. At the end, the scenario deletes the pod.
+// new agent. The new agent must not send a span that the killed agent has already sent. At the end, the scenario
+// deletes the pod.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // item matches the markers of list items and quotations. After each marker, a new paragraph starts.
 var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 
-// markdown returns the sentences of running text. markdown skips code blocks, tables, headings, HTML and link
-// definitions.
+// markdown returns the sentences in the running text of a Markdown file. markdown skips code blocks, tables, headings,
+// HTML and link definitions.
 func markdown(file, text string) []Sentence {
 	var sentences []Sentence
 	var paragraph []line
