@@ -10,11 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
+// TestFramesReleaseLargeBuffer reads a large frame, waits for the next frame, and requires that the reader has released
+// the large buffer during this wait.
+func TestFramesReleaseLargeBuffer(t *testing.T) {
+	inner := protobufFramer()
+	var text bytes.Buffer
+	if _, err := inner.NewFrameWriter(&text).Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	frames := Frames{Max: 16 << 20}
+	reader := framer{inner, frames}.NewFrameReader(io.NopCloser(&text)).(*frameReader)
+	if n, err := reader.Read(make([]byte, 2<<20)); n != 1<<20 || err != nil {
+		t.Fatalf("got %d bytes, %v", n, err)
+	}
+	if _, err := reader.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("at the end: %v", err)
+	}
+	if len(reader.buffer) > keptBuffer {
+		t.Errorf("the reader keeps a buffer of %d bytes, want at most %d", len(reader.buffer), keptBuffer)
+	}
+}
+
 // TestFramesOfEverySize reads frames with sizes around the limit, in pieces of every size.
 func TestFramesOfEverySize(t *testing.T) {
-	info, _ := k8sruntime.SerializerInfoForMediaType(
-		serializer.NewCodecFactory(k8sruntime.NewScheme()).SupportedMediaTypes(), k8sruntime.ContentTypeProtobuf)
-	inner := info.StreamSerializer.Framer
+	inner := protobufFramer()
 	var text bytes.Buffer
 	writer := inner.NewFrameWriter(&text)
 	const maxFrame = 128 << 10
@@ -55,4 +74,10 @@ func TestFramesOfEverySize(t *testing.T) {
 			t.Errorf("at the end: %v", err)
 		}
 	}
+}
+
+func protobufFramer() k8sruntime.Framer {
+	info, _ := k8sruntime.SerializerInfoForMediaType(
+		serializer.NewCodecFactory(k8sruntime.NewScheme()).SupportedMediaTypes(), k8sruntime.ContentTypeProtobuf)
+	return info.StreamSerializer.Framer
 }
