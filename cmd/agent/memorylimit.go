@@ -17,7 +17,7 @@ const memoryShare = 90
 
 // collectAt is the amount of garbage that starts a garbage collection, in percent of the memory in use (GOGC,
 // default 100). The agent allocates little, so a lower value saves memory and costs little CPU time.
-const collectAt = 50
+const collectAt = 40
 
 // limitMemory makes Go's garbage collector run more often than by default. When the memory in use approaches the limit
 // of the process's cgroup, the garbage collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory does

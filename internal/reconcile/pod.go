@@ -44,7 +44,7 @@ type pod struct {
 	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
 	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
-	idle      []timeline.IdleContainer    // containers whose image can be pulled again; set when the start-up is settled
+	idle      []timeline.IdleContainer    // containers whose image can be pulled again; set after the start-up
 
 	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Follow.PostStartup is false
 	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false

@@ -22,7 +22,7 @@ const (
 )
 
 // inFlight is the saved data of one pod that is starting or being deleted. The Keeper's lock guards the first group of
-// fields. Only the goroutine that saves uses the second group of fields.
+// fields. Only the goroutine that writes the file uses the second group of fields.
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of observations that changed the evidence

@@ -167,7 +167,8 @@ func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool 
 // requestLost reports whether a pull ended although no Event reports its request. If the Event about the request was
 // lost, the agent can have missed other Events too.
 func (p *pullEvidence) requestLost() bool {
-	return p.finalRequestLost() || slices.ContainsFunc(p.failures, func(f failedPull) bool { return !p.requested(f.attempt) })
+	return p.finalRequestLost() ||
+		slices.ContainsFunc(p.failures, func(f failedPull) bool { return !p.requested(f.attempt) })
 }
 
 // finalRequestLost is requestLost for the pull that succeeded.

@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing, the opposite of Next, fails the test if an observation has arrived.
+// Nothing fails the test if an observation has arrived. Nothing is the opposite of Next.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {

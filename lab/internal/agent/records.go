@@ -11,10 +11,10 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines    []Timeline          // start-ups in the order of printing, including repeated records
+	Timelines    []Timeline          // start-ups in the order of the records, including repeated records
 	Unmatched    int                 // number of transition records without a preceding timeline of the same pod
 	Torn         int                 // number of lines that are incomplete because an agent was killed
-	Terminations []TerminationRecord // terminations of deleted pods, in the order of printing
+	Terminations []TerminationRecord // terminations of deleted pods, in the order of the records
 }
 
 // Output contains the paths of the files with the agents' output.

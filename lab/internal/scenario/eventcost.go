@@ -112,9 +112,9 @@ func costKinds(form string) ([]costKind, error) {
 	return nil, fmt.Errorf("%s=%q: must be \"quick\" or \"whole\"", costVariable, form)
 }
 
-// eventCost runs blocks with the same load alternately on a node with agents and on a node without agents, in the order
-// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. With the order ABBA, a slow drift
-// of the cost has no effect on the result.
+// eventCost measures each load in pairs of blocks: one block on a node with agents (A) and one block on a node without
+// agents (B). The difference within a pair is the cost of the agents. The order within a pair changes from pair to pair
+// (AB, BA, AB), so a slow drift of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference between two blocks excludes the cost of an idle agent. On a real
 // node, the kubelet also watches the pods of the node, and the API server encodes a change only once for all watches
