@@ -24,9 +24,12 @@ type Frames struct {
 const (
 	// firstBuffer is the initial size of a watch's buffer in bytes.
 	firstBuffer = 4 << 10
-	// keptBuffer is the maximum size in bytes of the buffer that a watch keeps for its next event. A large event would
-	// otherwise cost memory until the watch ends.
+	// keptBuffer is the maximum size in bytes of the buffer that a watch always keeps. A larger buffer costs memory, but
+	// a new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
+	// largeUnused is the number of consecutive events of at most keptBuffer bytes after which a watch releases a larger
+	// buffer.
+	largeUnused = 32
 )
 
 // framedSerializer is a serializer that uses the type framer for watches.
@@ -75,6 +78,7 @@ type frameReader struct {
 	io.ReadCloser // client-go's reader; returns io.ErrShortBuffer until the frame is complete
 	frames        Frames
 	buffer        []byte
+	small         int    // number of consecutive frames of at most keptBuffer bytes
 	rest          []byte // unread part of the current frame
 }
 
@@ -97,13 +101,15 @@ func (r *frameReader) Read(into []byte) (int, error) {
 // next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead, or an error if
 // Frames.Instead is nil.
 func (r *frameReader) next() ([]byte, error) {
-	if len(r.buffer) > keptBuffer {
+	if r.small++; r.small > largeUnused && len(r.buffer) > keptBuffer {
 		r.buffer = make([]byte, firstBuffer)
 	}
 	used := 0
 	for {
 		n, err := r.ReadCloser.Read(r.buffer[used:])
-		used += n
+		if used += n; used > keptBuffer {
+			r.small = 0
+		}
 		switch {
 		case err == nil && r.frames.Edit == nil:
 			return r.buffer[:used], nil

@@ -3,6 +3,7 @@ package kubeclient
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,24 +11,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// TestFramesReleaseLargeBuffer reads a large frame, waits for the next frame, and requires that the reader has released
-// the large buffer during this wait.
+// TestFramesReleaseLargeBuffer reads a large frame and then small frames, and requires that the reader keeps the large
+// buffer only for the first small frames.
 func TestFramesReleaseLargeBuffer(t *testing.T) {
 	inner := protobufFramer()
 	var text bytes.Buffer
-	if _, err := inner.NewFrameWriter(&text).Write(make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
+	writer := inner.NewFrameWriter(&text)
+	sizes := slices.Concat([]int{1 << 20}, slices.Repeat([]int{1}, largeUnused+1))
+	for _, size := range sizes {
+		if _, err := writer.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	frames := Frames{Max: 16 << 20}
 	reader := framer{inner, frames}.NewFrameReader(io.NopCloser(&text)).(*frameReader)
-	if n, err := reader.Read(make([]byte, 2<<20)); n != 1<<20 || err != nil {
-		t.Fatalf("got %d bytes, %v", n, err)
-	}
-	if _, err := reader.Read(make([]byte, 1)); err != io.EOF {
-		t.Fatalf("at the end: %v", err)
-	}
-	if len(reader.buffer) > keptBuffer {
-		t.Errorf("the reader keeps a buffer of %d bytes, want at most %d", len(reader.buffer), keptBuffer)
+	for i, size := range sizes {
+		if n, err := reader.Read(make([]byte, 2<<20)); n != size || err != nil {
+			t.Fatalf("frame %d: got %d bytes, %v", i, n, err)
+		}
+		if kept := len(reader.buffer) > keptBuffer; kept != (i <= largeUnused) {
+			t.Errorf("frame %d: the reader keeps a buffer of %d bytes", i, len(reader.buffer))
+		}
 	}
 }
 
