@@ -21,8 +21,8 @@ var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for these devices"},
 	{
 		"Lazy snapshotters (stargz, nydus)",
-		"the exam runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes almost no time " +
-			"and the container starts slowly. The scenario lazy-pull tests pulls with stargz",
+		"the `blame` scenario runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes " +
+			"almost no time and the container starts slowly. The scenario lazy-pull tests pulls with stargz",
 	},
 	{
 		"Credential plugins that run within the pull time",
@@ -31,8 +31,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Credential plugins that run after a post-start hook",
-		"the exam's kubelet has no credential plugin. The scenario `pulls` tests this situation on the stack " +
-			"`certificates` of the lab",
+		"the kubelet of the `blame` scenario has no credential plugin. The scenario `pulls` tests this situation on " +
+			"the stack `certificates` of the lab",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{"CRI-O", "the Go module proxy does not serve CRI-O, so the lab cannot build it"},
@@ -85,10 +85,10 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
-	`). If podlapse reports a wrong cause for a phase, the time
-  within the error bound of this phase counts as unattributed, not as wrong.
-- **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause. Only the time outside
-  the error bound counts as wrong.
+	`). If podlapse reports a wrong cause for a phase,
+  the first and the last part of this phase also count as unattributed. Each part is as long as the phase's error bound.
+- **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause. The first and
+  the last part of the phase do not count as wrong.
 - **Not judged**: the independent evidence does not show the actual cause.
 
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
@@ -118,8 +118,8 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nThe independent evidence shows the exact duration of %d phases, "+
-			"and podlapse's duration is correct within its error bound for %d of these phases.\n",
+		"\nThe independent evidence shows the exact duration of %d phases. "+
+			"For %d of these phases, podlapse's duration is correct within its error bound.\n",
 		lengths, lengths-violations)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
