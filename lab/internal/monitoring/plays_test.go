@@ -230,7 +230,7 @@ func agentPlays() map[string]script {
 		"kubelet that drops Events of pods with many containers": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 8) })
 		}),
-		"lost Events without which timelines lack evidence": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+		"lost Events that leave the time of pulls unattributed": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() {
 				nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 2)
 				nodes[0].count("podlapse_evidence_incomplete_total", "", 2)
