@@ -43,7 +43,7 @@ type Config struct {
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
 	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core does
 	// not need the timestamps of the Events Created and Started, so open watches stay open when the result changes.
-	// Several goroutines can call WithoutStarts.
+	// Several goroutines can call WithoutStarts at the same time.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.

@@ -24,18 +24,18 @@ const (
 	maxEvent = 16 << 20
 )
 
-// Values of Event.Kind. "sets Record" means that the field Record of Event is set.
+// Values of Event.Kind. "With Record" means that the field Record of Event is set.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
-	KindPod   = "pod"   // sets Record: the new or changed start-up
-	KindOut   = "out"   // sets Pod: the changed pod does not match the filter
-	KindGone  = "gone"  // sets Pod: the pod's object was removed
-	KindPulls = "pulls" // sets Pulls: all pulls in progress
+	KindPod   = "pod"   // With Record: the new or changed start-up
+	KindOut   = "out"   // With Pod: the changed pod does not match the filter
+	KindGone  = "gone"  // With Pod: the pod's object was removed
+	KindPulls = "pulls" // With Pulls: all pulls in progress
 
 	// KindOpen and KindBroken come from Follow, and not from the agent. Between KindBroken and the next KindOpen,
 	// Follow reports no changes.
 	KindOpen   = "open"   // the stream is open
-	KindBroken = "broken" // sets Err: the stream broke, and Follow will retry
+	KindBroken = "broken" // With Err: the stream broke, and Follow will retry
 )
 
 // Event is one message from Follow. At most two fields are set: Kind, and the field for this kind.
