@@ -44,6 +44,12 @@ func TestJudgeCounterparts(t *testing.T) {
 		"pull of 8 s": {func(t *agent.Timeline) { t.Phases[1].Seconds = "8" }, true},
 		"pull of 0 s": {func(t *agent.Timeline) { t.Phases[1].Seconds = "0" }, true},
 		"no pull":     {func(t *agent.Timeline) { t.Phases = t.Phases[:1] }, true},
+		"unattributed pull": {func(t *agent.Timeline) {
+			t.Phases[1].Phase, t.Phases[1].MergedWith = "unattributed", []string{"pull", "container_create"}
+		}, false},
+		"unattributed, and certainly no pull": {func(t *agent.Timeline) {
+			t.Phases[1].Phase, t.Phases[1].MergedWith = "unattributed", []string{"sandbox", "container_create"}
+		}, true},
 		"other cause": {func(t *agent.Timeline) { t.Phases[1].Cause = "disk" }, true},
 		"other state": {func(t *agent.Timeline) { t.State = "failed" }, true},
 		"joined pull": {func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Joined }, true},

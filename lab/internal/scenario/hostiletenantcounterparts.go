@@ -18,6 +18,8 @@ type startUp struct {
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
+	// The field "possible" contains, for each phase, the unattributed time that has this phase as a candidate.
+	possible map[string]time.Duration
 	// The field "truth" contains the total duration that the independent logs attribute to each cause. If a period has
 	// several possible causes, its duration counts for each of these causes.
 	truth map[string]time.Duration
@@ -26,9 +28,10 @@ type startUp struct {
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
 // compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
 // counterparts. Each phase that is long in both counterparts must last about as long during the attack. If the true
-// wait was longer or shorter during the attack, this difference is allowed: see differenceInTruth. Any further
-// difference must not exceed the sum of three values: the largest difference between the two blocks without the attack,
-// the agent's error bounds, and loadLimit.
+// wait was longer or shorter during the attack, this difference is allowed: see differenceInTruth. A phase can also be
+// shorter by the unattributed time that has this phase as a candidate. Any further difference must not exceed the sum
+// of three values: the largest difference between the two blocks without the attack, the agent's error bounds, and
+// loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
@@ -78,7 +81,8 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			strings.Join(first.words, "\n  "))
 	}
 	for phase, one := range first.lengths {
-		other, length := second.lengths[phase], got.lengths[phase]
+		name, _, _ := strings.Cut(phase, ", cause ")
+		other, length, possible := second.lengths[phase], got.lengths[phase], got.possible[name]
 		shortest, longest := sorted(one, other)
 		if shortest < comparedFrom {
 			continue
@@ -87,13 +91,13 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 		really := differenceInTruth(first.causes[phase], first, second, got)
 		shortest, longest = shortest+min(0, really), longest+max(0, really)
 		switch {
-		case length == 0 && -really > comparedFrom && shortest < comparedFrom+limit:
-		case length == 0:
+		case length+possible == 0 && -really > comparedFrom && shortest < comparedFrom+limit:
+		case length+possible == 0:
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
 		case endsWithAttempt(phase): // exam.judge compares this phase with the independent logs
-		case length > longest+limit || length < shortest-limit:
+		case length > longest+limit || length+possible < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
 				"is %s s", what, phase,
@@ -115,6 +119,9 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 }
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
+
+// phaseName returns the name of a phase, followed by the container's name for a phase of one container.
+func phaseName(phase, container string) string { return strings.TrimSpace(phase + " " + container) }
 
 // endsWithAttempt reports whether a phase ends only when the kubelet retries. The time of a retry varies.
 func endsWithAttempt(phase string) bool {
@@ -158,7 +165,8 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 // counterpartOf converts a timeline to a startUp, and removes the name of the block from all texts.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
-		errors: make(map[string]time.Duration), truth: make(map[string]time.Duration)}
+		errors: make(map[string]time.Duration), possible: make(map[string]time.Duration),
+		truth: make(map[string]time.Duration)}
 	without := func(text string) string { return strings.ReplaceAll(text, "-"+block, "") }
 	counterpart.words = append(counterpart.words, "state "+timeline.State+" "+timeline.Reason)
 	for _, pull := range timeline.Pulls {
@@ -171,7 +179,7 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		}
 	}
 	for _, phase := range timeline.Phases {
-		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", cause " + phase.Cause
+		name := phaseName(phase.Phase, phase.Container) + ", cause " + phase.Cause
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
 			return counterpart, fmt.Errorf("read the duration of phase %s: %w", name, err)
@@ -183,6 +191,9 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length
 		counterpart.errors[name] += stated
+		for _, candidate := range phase.MergedWith {
+			counterpart.possible[phaseName(candidate, phase.Container)] += length
+		}
 	}
 	return counterpart, nil
 }

@@ -102,9 +102,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 }
 
 // slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
-// this time is at most responseLate. After the runtime has stored its first record of the image, it stores other records
-// of the image before it responds. A slow disk can delay these writes. The agent sees only the runtime's first record of
-// the image, and the step after the pull.
+// this time is at most responseLate. After its first record of the image, the runtime stores other records of the image
+// before it responds. A slow disk can delay these writes. The agent sees only the runtime's first record of the image,
+// and the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
