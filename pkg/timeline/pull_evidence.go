@@ -197,7 +197,7 @@ const maxRequests = 16
 // tools/record/events_cache.go). After a restart, the kubelet creates a new Event with the count 1 instead. So each
 // Event about a request, except the first, shows that the kubelet restarted. When the restarted kubelet requested the
 // image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first Event,
-// the Event about the first request is missing.
+// the Event about the first request is missing. numberAttempts ignores requests after the first maxAttempts attempts.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)
@@ -219,6 +219,9 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 		for _, c := range p.requests {
 			attempt = max(attempt, c.key.attempt+1)
 		}
+		if attempt >= maxAttempts {
+			break
+		}
 		if attempt > 0 {
 			p.restarts = p.restarts.with(attempt)
 		}
@@ -228,8 +231,7 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 			next = own.requested[i+1].latest
 		}
 		for _, c := range repeated {
-			if w.latest <= c.latest && c.latest < next {
-				c.key.attempt += attempt
+			if c.key.attempt += attempt; c.key.attempt < maxAttempts && w.latest <= c.latest && c.latest < next {
 				p.requests = append(p.requests, c)
 			}
 		}
