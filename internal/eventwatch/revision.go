@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
@@ -183,7 +184,8 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// The method "sampled" stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
+// The method "sampled" stores a sample. If the sample failed, the watches of the pods that no earlier sample covers
+// begin without a sample.
 func (s *Source) sampled(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,12 +198,16 @@ func (s *Source) sampled(p position, err error) {
 	if err != nil {
 		s.metrics.samples.failed.Inc()
 		for _, request := range s.requests {
-			if request.position == nil {
+			if s.locate(request); request.position == nil {
 				request.arrivedAt = time.Time{}
 			}
 		}
+		if apierrors.IsForbidden(err) {
+			s.listRefused = kubeclient.Explain(err, remedy)
+		}
 	} else {
 		s.metrics.samples.taken.Inc()
+		s.listRefused = ""
 		for len(r.samples) > 0 && p.since.Sub(r.samples[0].since).Abs() > maxSampleAge {
 			r.samples = r.samples[1:]
 		}

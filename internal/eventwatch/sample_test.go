@@ -2,9 +2,13 @@ package eventwatch
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestSamplesOfManyNodesAreSpread runs agents on many nodes. Pods arrive on all nodes at the same time. If no earlier
@@ -66,6 +70,63 @@ func TestUrgentRequestEndsJitter(t *testing.T) {
 		request(false)
 		if got := statsOf(b.events).Samples; got != 1 {
 			t.Errorf("took %d samples, want none: no urgent request is left", got)
+		}
+	})
+}
+
+// TestQueuedPodGetsSample requests the Events of a pod while another pod's watch has the only slot. No pod has requested
+// Events for a long time, so the agent took no sample when the pod arrived. The pod's watch must still begin at a
+// sample.
+func TestQueuedPodGetsSample(t *testing.T) {
+	inBubble(t, Config{Limit: 1}, func(b *bubble) {
+		b.arrive("held", "x")()
+		b.sleep(2 * likelyFor)
+		arrivedAt := time.Now()
+		b.events.PodStarting()
+		b.request("ns", "a", arrivedAt)
+		b.put("ns", "a", "New")
+		b.sleep(2 * time.Minute)
+		if got := b.sinceOf("a"); got.Before(arrivedAt) || got.Sub(arrivedAt) > maxAfter {
+			t.Errorf("no Event is missing since %v, want a time directly after %v", got, arrivedAt)
+		}
+		if got := statsOf(b.events); got.Starts[1]+got.Starts[2] != 0 {
+			t.Errorf("stats %+v, want only watches that begin at a revision", got)
+		}
+	})
+}
+
+// TestFailedSampleKeepsEarlierSample has a failed sample while a request waits, although an earlier sample covers the
+// arrival of the pod.
+func TestFailedSampleKeepsEarlierSample(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		arrivedAt := time.Now()
+		request := newRequest(timeline.EventWatch{UID: "a", ArrivedAt: arrivedAt}, &b.events.statements)
+		b.events.mu.Lock()
+		b.events.revisions.samples = []position{{revision: 7, since: arrivedAt.Add(-settled)}}
+		b.events.requests["a"] = request
+		b.events.mu.Unlock()
+		b.events.sampled(position{}, errNoRevision)
+		if request.position == nil || request.position.revision != 7 {
+			t.Errorf("position %+v, want the earlier sample", request.position)
+		}
+	})
+}
+
+// TestRefusedListShowsInHealth has a role without the right to list Events. The health status of the open watch must
+// show the refusal and the remedy.
+func TestRefusedListShowsInHealth(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb == "watch" })
+		b.arrive("ns", "a")()
+		b.sleep(time.Minute)
+		if got := b.events.watching(); !strings.Contains(got, remedy) {
+			t.Errorf("the health status is %q, want the remedy %q", got, remedy)
+		}
+		b.server.Authorize(nil)
+		b.arrive("ns", "b")()
+		b.sleep(time.Minute)
+		if got := b.events.watching(); got != "watching" {
+			t.Errorf("with the right to list Events, the health status is %q", got)
 		}
 	})
 }

@@ -88,6 +88,9 @@ type Source struct {
 	requestedAt time.Time // time of the latest call of Watch that added a request
 	// The field "revisions" provides the positions from which watches begin.
 	revisions revisions
+	// listRefused is empty, or the API server's reason for refusing the list of Events that a sample needs. Without the
+	// list, each watch begins with all existing Events of its namespace.
+	listRefused string
 }
 
 // New creates a source without open watches.
@@ -177,6 +180,9 @@ func (s *Source) Watch(w timeline.EventWatch) {
 		s.share(scope)
 	default:
 		s.watchAlone(p)
+	}
+	if p.shared == nil || !p.shared.isOpen() {
+		s.sampleFor(p)
 	}
 	s.refresh()
 }

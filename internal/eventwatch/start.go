@@ -103,6 +103,14 @@ func (s *Source) locate(p *request) {
 	}
 }
 
+// sampleFor requests a sample if no sample covers the time when the pod arrived. If the pod's watch must wait for a
+// slot, a sample at the start of the watch would be too late. The caller must hold the lock.
+func (s *Source) sampleFor(p *request) {
+	if s.locate(p); p.position == nil && !p.arrivedAt.IsZero() {
+		s.requestSample(true)
+	}
+}
+
 // withoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the watch
 // begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events are
 // missing.
@@ -127,6 +135,16 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 		}
 	}
 	return start{position: from, gap: true}, nil
+}
+
+// The method "watching" returns the health status of an open watch.
+func (s *Source) watching() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listRefused != "" {
+		return "watching, but each watch first reads all existing Events: list events: " + s.listRefused
+	}
+	return "watching"
 }
 
 // laterClock returns the later of two times by the wall clock: the current time, and the time when the package
@@ -239,12 +257,8 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 func (s *Source) awaits(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.locate(p)
-	if p.position != nil || p.arrivedAt.IsZero() {
-		return false
-	}
-	s.requestSample(true)
-	return true
+	s.sampleFor(p)
+	return p.position == nil && !p.arrivedAt.IsZero()
 }
 
 // The caller of "reached" has observed all Events about a pod up to a revision, so "reached" moves the pod's position

@@ -65,7 +65,7 @@ func (r *watchSession) accept() {
 	}
 	r.accepted = true
 	r.source.metrics.starts.count(r.from)
-	r.source.config.Report(true, "watching")
+	r.source.config.Report(true, r.source.watching())
 }
 
 // The method "end" ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod,

@@ -45,9 +45,9 @@ func (p period) over(function, series string, window time.Duration) string {
 		window/time.Minute)
 }
 
-// If the period ends s seconds after a multiple of the window, the method "shifted" returns an expression whose value at
-// the time t is the value of the series at t + s. If the period ends at a multiple of the window, the method returns the
-// series unchanged.
+// If the period ends s seconds after a multiple of the window, the method "shifted" returns an expression whose value
+// at the time t is the value of the series at t + s. If the period ends at a multiple of the window, the method returns
+// the series unchanged.
 func (p period) shifted(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)

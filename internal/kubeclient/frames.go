@@ -24,8 +24,8 @@ type Frames struct {
 const (
 	// firstBuffer is the initial size of a watch's buffer in bytes.
 	firstBuffer = 4 << 10
-	// keptBuffer is the maximum size in bytes of the buffer that a watch always keeps. A larger buffer costs memory, but
-	// a new large buffer for each large event would cost more.
+	// keptBuffer is the maximum size in bytes of the buffer that a watch always keeps. A larger buffer costs memory,
+	// but a new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
 	// largeUnused is the number of consecutive events of at most keptBuffer bytes after which a watch releases a larger
 	// buffer.

@@ -95,10 +95,10 @@ type WorkloadImages struct {
 	Present *WorkloadDurations `json:"present,omitempty"`
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
 	Unknown int                `json:"unknown"` // start-ups without evidence about an image
-	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If some revisions of the
-	// workload have start-ups in both groups, the fields Present, Pulled and Difference contain only these revisions. If
-	// several revisions have start-ups in both groups, both groups contain the same number of start-ups of each
-	// revision. If the workload has revisions, but no revision has start-ups in both groups, Difference is nil.
+	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If some revisions of
+	// the workload have start-ups in both groups, the fields Present, Pulled and Difference contain only these
+	// revisions. If several revisions have start-ups in both groups, both groups contain the same number of start-ups
+	// of each revision. If the workload has revisions, but no revision has start-ups in both groups, Difference is nil.
 	Difference *WorkloadDifference `json:"difference,omitempty"`
 }
 

@@ -143,9 +143,12 @@ var createFailureMilestones = map[string]Milestone{
 func (e *Evidence) applyPullFailure(evidence *containerEvidence, o PodSeen, c Container) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure}
-	if evidence.statusFailure == nil || f.compare(*evidence.statusFailure) < 0 {
-		evidence.statusFailure, e.changed = &f, true
-		evidence.failedBeforeRun = c.Attempt == 0 && c.LastRun == nil
+	beforeRun := c.Attempt == 0 && c.LastRun == nil
+	switch first := evidence.statusFailure; {
+	case first == nil || f.compare(*first) < 0:
+		evidence.statusFailure, evidence.failedBeforeRun, e.changed = &f, beforeRun, true
+	case beforeRun && !evidence.failedBeforeRun && f.compare(*first) == 0:
+		evidence.failedBeforeRun, e.changed = true, true
 	}
 	if !slices.Contains(evidence.statusReasons, c.PullFailure) {
 		evidence.statusReasons, e.changed = append(evidence.statusReasons, c.PullFailure), true

@@ -39,3 +39,11 @@ func TestInventedContainerNamesAreBounded(t *testing.T) {
 		t.Error("the evidence has no room for a container of the pod")
 	}
 }
+
+// TestForgedRequestsAreBounded folds the largest evidence that one pod can have, and limits the number of its pulls.
+func TestForgedRequestsAreBounded(t *testing.T) {
+	folded, _ := fullEvidence(maxContainers).fold(at(base.Add(time.Hour)), Skew{})
+	if got, limit := len(folded.Pulls), maxContainers*(maxAttempts+maxFailures+1); got > limit {
+		t.Errorf("the timeline has %d pulls, want at most %d", got, limit)
+	}
+}

@@ -74,13 +74,14 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 
 // statusFailureBefore returns the failed pull that the first status with a failed pull reports, or nil if the failure
 // possibly came after the given end of the container's pulls. A status can arrive after this end, although the kubelet
-// wrote it before the container's first run. This status reports a pull that failed before the end.
+// wrote it before the container's first run. This status reports a pull that failed before the end, unless the kubelet
+// pulled the image again after it could not create the container.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
 	switch first := c.statusFailure; {
 	case first == nil || first.latest <= end:
 		return first
-	case c.failedBeforeRun:
+	case c.failedBeforeRun && !e.createFailed(index):
 		clamped := *first
 		clamped.latest = end
 		return &clamped

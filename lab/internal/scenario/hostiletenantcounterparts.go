@@ -18,8 +18,10 @@ type startUp struct {
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// The field "possible" contains, for each phase, the unattributed time that has this phase as a candidate.
-	possible map[string]time.Duration
+	// The field "possible" contains, for each phase, the time of the other phases that have this phase as a candidate.
+	// The field "unattributed" contains the total time of the phases with candidates.
+	possible     map[string]time.Duration
+	unattributed time.Duration
 	// The field "truth" contains the total duration that the independent logs attribute to each cause. If a period has
 	// several possible causes, its duration counts for each of these causes.
 	truth map[string]time.Duration
@@ -29,9 +31,9 @@ type startUp struct {
 // compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
 // counterparts. Each phase that is long in both counterparts must last about as long during the attack. If the true
 // wait was longer or shorter during the attack, this difference is allowed: see differenceInTruth. A phase can also be
-// shorter by the unattributed time that has this phase as a candidate. Any further difference must not exceed the sum
-// of three values: the largest difference between the two blocks without the attack, the agent's error bounds, and
-// loadLimit.
+// shorter by the unattributed time that has this phase as a candidate. No unattributed time counts for two phases. Any
+// further difference must not exceed the sum of three values: the largest difference between the two blocks without the
+// attack, the agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
@@ -80,9 +82,11 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			strings.Join(got.words, "\n  "),
 			strings.Join(first.words, "\n  "))
 	}
-	for phase, one := range first.lengths {
+	spare := got.unattributed
+	for _, phase := range slices.Sorted(maps.Keys(first.lengths)) {
 		name, _, _ := strings.Cut(phase, ", cause ")
-		other, length, possible := second.lengths[phase], got.lengths[phase], got.possible[name]
+		one, other, length := first.lengths[phase], second.lengths[phase], got.lengths[phase]
+		possible := min(spare, got.possible[name])
 		shortest, longest := sorted(one, other)
 		if shortest < comparedFrom {
 			continue
@@ -90,6 +94,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 		limit := spread + loadLimit + got.errors[phase] + max(first.errors[phase], second.errors[phase])
 		really := differenceInTruth(first.causes[phase], first, second, got)
 		shortest, longest = shortest+min(0, really), longest+max(0, really)
+		spare -= min(possible, max(0, shortest-limit-length))
 		switch {
 		case length+possible == 0 && -really > comparedFrom && shortest < comparedFrom+limit:
 		case length+possible == 0:
@@ -191,6 +196,9 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length
 		counterpart.errors[name] += stated
+		if len(phase.MergedWith) > 0 {
+			counterpart.unattributed += length
+		}
 		for _, candidate := range phase.MergedWith {
 			counterpart.possible[phaseName(candidate, phase.Container)] += length
 		}
