@@ -40,7 +40,8 @@ func (c *config) nodeTable() flags.Table {
 				"add-ons. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
-			Help: "minimum age of an available node, 0s to 24h. A younger node counts as unavailable", Set: c.setWarmUp,
+			Help: "minimum age at which a node can count as available, 0s to 24h. A younger node counts as unavailable",
+			Set:  c.setWarmUp,
 		},
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
@@ -56,7 +57,7 @@ func (c *config) nodeTable() flags.Table {
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
 				"ready. Until this pod is ready, the agent lists the Node object once per second for 3 minutes, and "+
-				"then every 10s. Requires a ServiceAccount that can list and watch nodes"),
+				"then every 10 seconds. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
 			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +

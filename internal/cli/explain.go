@@ -266,7 +266,7 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 		return records, failed, nil
 	case len(failed) > 0:
 		text, first := a.missing(failed)
-		return nil, nil, fmt.Errorf("%s, and the other agents do not know a pod of %s; the first error is: %w", text,
+		return nil, nil, fmt.Errorf("%s, and the other agents know no pods of %s; the first error is: %w", text,
 			r, first)
 	}
 	return nil, nil, unknownWorkload(r, since)

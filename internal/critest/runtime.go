@@ -75,7 +75,7 @@ func (r *Runtime) UnpinImage(name string) {
 	delete(r.pinned, name)
 }
 
-// Stamps contains the fields created_at and updated_at in a store of containerd.
+// Stamps contains the fields created_at and updated_at in a containerd store.
 type Stamps struct{ CreatedAt, UpdatedAt time.Time }
 
 // Stored is an image in containerd's image store.

@@ -9,7 +9,7 @@ import (
 // the Event counts as a conflict and changes nothing else.
 
 // The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
-// agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock back between
+// agent use the same clock, and truncation can only make a timestamp earlier. But somebody can set the clock back between
 // the Event's timestamp and its arrival.
 const futureSlack = time.Second
 

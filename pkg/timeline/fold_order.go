@@ -44,6 +44,7 @@ func (f *fold) sequences() []sequence {
 		before = c.steps[len(c.steps)-1].key
 	}
 	all = append(all, f.workOrder()...)
+	all = append(all, f.pullOrder()...)
 	all = append(all, f.endsBeforeFailure()...)
 	for _, c := range f.containers {
 		if c.Kind == KindInit || c.Kind == KindImageVolume {
@@ -59,31 +60,6 @@ func (f *fold) sequences() []sequence {
 			podMilestone(MilestoneContainersReady), podMilestone(MilestoneReady)))
 	}
 	return append(all, f.along(f.ready.steps))
-}
-
-// workOrder returns the order of the kubelet's work on main containers. workOrder considers a container only if
-// containerd's store is the only source for the start of its pull. The kubelet works on one container from its pull to
-// its start without interruption (startContainer in pkg/kubelet/kuberuntime). So if container A ran before the creation
-// of container B, then container A also ran before the pull of container B.
-func (f *fold) workOrder() []sequence {
-	var all []sequence
-	for _, c := range f.containers {
-		index := f.index(c.Name)
-		started := f.bounds.find(milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted})
-		created := f.bounds.find(milestoneKey{index, 0, MilestoneContainerCreated})
-		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil ||
-			started.origins != origins(0).with(originStore) {
-			continue
-		}
-		for _, before := range f.containers {
-			ran := f.bounds.find(milestoneKey{f.index(before.Name), 0, MilestoneRunning})
-			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) &&
-				ran.latest < created.earliest {
-				all = append(all, sequence{ran, started})
-			}
-		}
-	}
-	return all
 }
 
 func (f *fold) sequence(keys ...milestoneKey) sequence {

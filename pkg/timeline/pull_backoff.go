@@ -201,7 +201,7 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
-	undated := len(w.phases) > 1 || open && !f.knowsAllEvents()
+	undated := len(w.phases) > 1 || open && !f.knowsAllEvents() || f.mayHidePulls(from, until, w)
 	if b.least == 0 || !undated {
 		s := f.span(from, to, until, w)
 		if undated && open && s.Phase == PhaseImageBackoff {

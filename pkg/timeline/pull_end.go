@@ -49,10 +49,10 @@ func (f *fold) pullEnd(index int16) pullEnd {
 			return pullEndBetween(at(first), at(last))
 		}
 		return pullEndBetween(at(last), at(last))
-	case of(last) && !p.present:
-		return pullEnd{at(last), maxInstant}
 	case ofFirst:
 		return pullEnd{at(first), maxInstant}
+	case of(last) && !p.present:
+		return pullEnd{at(last), maxInstant}
 	}
 	return pullEnd{}
 }

@@ -74,19 +74,22 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 
 // statusFailureBefore returns the failed pull that the first status with a failed pull reports, or nil if the failure
 // possibly came after the given end of the container's pulls. A status can arrive after this end, although the kubelet
-// wrote it before the container's first run. This status reports a pull that failed before the end, unless the kubelet
-// pulled the image again after it could not create the container.
+// wrote it before the container's first run. This status reports a pull that failed before the container was created.
+// But if Events report a pull, the failure possibly came after that pull, because the kubelet can pull the image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
-	switch first := c.statusFailure; {
-	case first == nil || first.latest <= end:
+	first := c.statusFailure
+	if first == nil || first.latest <= end {
 		return first
-	case c.failedBeforeRun && !e.createFailed(index):
-		clamped := *first
-		clamped.latest = end
-		return &clamped
 	}
-	return nil
+	events := e.pullEventsOf(index)
+	if !c.failedBeforeRun || e.createFailed(index) || len(c.refusedAt) > 0 || len(c.requested) > 0 ||
+		events.pulled.known() || len(events.failures) > 0 {
+		return nil
+	}
+	clamped := *first
+	clamped.bias, clamped.latest = biasNextSync, end
+	return &clamped
 }
 
 // isBefore reports whether the failure in a status certainly came before another failure. If the other failure is from

@@ -30,7 +30,7 @@ type terminationFold struct {
 
 	requested, begun, gone bound
 	begunKnown             bool
-	stopped                []stopBound // containers that stopped after the request or still run, in spec order
+	stopped                []stopBound // containers that stopped after the request or are still running, in spec order
 }
 
 func (f *terminationFold) conflict(milestone, container, detail string) {

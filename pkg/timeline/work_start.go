@@ -74,7 +74,13 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
 	}
-	if begun, known := f.e.latestTime(podMilestone(MilestoneSandboxRunning)); !known || then < begun {
+	begun := maxInstant
+	for attempt := range uint16(maxAttempts) {
+		if by, known := f.e.latestTime(milestoneKey{podWide, attempt, MilestoneSandboxRunning}); known {
+			begun = min(begun, by)
+		}
+	}
+	if then < begun {
 		return true
 	}
 	for i := range f.e.pod.Containers {
@@ -82,27 +88,43 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 		if before.Name == c.Name {
 			break
 		}
-		over := minInstant
-		switch of := f.index(before.Name); {
-		case of == podWide:
-		case before.Kind == KindInit:
-			if ended := f.e.latestSuccess(of); ended != minInstant {
-				over = ended + instant(relistEvery)
-			}
-		case before.Kind == KindSidecar && before.StartupProbe: // the probe begins after the hook
-			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestoneStarted})
-		case before.PostStartHook:
-			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestonePostStarted})
-		case before.Kind == KindSidecar:
-			if ran, known := f.e.latestTime(milestoneKey{of, 0, MilestoneRunning}); known {
-				over = ran + instant(statusPatience)
-			}
-		}
-		if then <= over {
+		if over, waits := f.waitEnd(before, index); waits && then <= over {
 			return true
 		}
 	}
 	return false
+}
+
+// waitEnd returns the latest possible time until which a container delays the kubelet's work on a later container, or
+// maxInstant if unknown. The argument "later" is the index of the later container. A main container causes a delay if
+// its pull failed slowly. If the container causes no delay, waits is false.
+func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool) {
+	index, m, slack := f.index(before.Name), MilestoneRunning, instant(statusPatience)
+	switch {
+	case index == podWide:
+		return 0, false
+	case before.Kind == KindInit:
+		if ended := f.e.latestSuccess(index); ended != minInstant {
+			return ended + instant(relistEvery), true
+		}
+		return maxInstant, true
+	case before.Kind == KindSidecar && before.StartupProbe: // the probe begins after the hook
+		m, slack = MilestoneStarted, 0
+	case before.PostStartHook:
+		m, slack = MilestonePostStarted, 0
+	case before.Kind != KindSidecar:
+		if !f.e.mayBePulled(*before) || f.e.createdBy(index) < f.e.createdSince(later) {
+			return 0, false
+		}
+		if failures := f.pulls[index].failures; len(failures) > 0 {
+			return failures[len(failures)-1].latest, true
+		}
+		return maxInstant, before.PullPolicy != PullNever
+	}
+	if at, known := f.e.latestTime(milestoneKey{index, 0, m}); known {
+		return at + slack, true
+	}
+	return maxInstant, true
 }
 
 // latestSuccess returns the latest possible time at which an init container succeeded, or minInstant if unknown.

@@ -20,7 +20,8 @@ import (
 )
 
 // tryStacks runs the scenarios of the compatibility page on a new node of each stack. If the command line names a
-// stack, tryStacks runs the scenarios only on this stack. A failed scenario does not stop the other scenarios.
+// stack, tryStacks runs the scenarios only on this stack. A failed scenario does not stop the other scenarios, and a node
+// that does not start does not stop the other stacks.
 func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	if a.agent == "" || a.image == "" {
 		return UsageError{"matrix: set --agent PATH and --image ARCHIVE, or run \"make matrix\""}
@@ -64,7 +65,8 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 	return nil
 }
 
-// tryStack starts a node of the stack and runs the scenarios.
+// tryStack starts a node of the stack and runs the scenarios. If the node does not start, the outcome of the next
+// scenario contains the error, and the other scenarios do not run.
 func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (matrix.Result, error) {
 	result := matrix.Result{Stack: n.Stack.Name, Summary: n.Stack.Summary, Limits: n.Stack.Limits,
 		TriedAt: time.Now().UTC().Truncate(time.Second)}
@@ -81,16 +83,19 @@ func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (
 		if s.Deployed {
 			form = node.Deployed
 		}
+		outcome := matrix.Outcome{Scenario: name}
 		up, err := raise(ctx, n, node.Agent{Program: a.agent, Archive: a.image, Form: form})
-		if err != nil {
-			return result, err
+		if err == nil && result.Kubernetes == "" {
+			err = readVersions(ctx, up, &result)
 		}
-		if result.Kubernetes == "" {
-			if err := readVersions(ctx, up, &result); err != nil {
+		if err != nil {
+			if ctx.Err() != nil {
 				return result, err
 			}
+			outcome.Problem, _, _ = strings.Cut("start the node: "+err.Error(), "\n")
+			result.Outcomes = append(result.Outcomes, outcome)
+			return result, nil
 		}
-		outcome := matrix.Outcome{Scenario: name}
 		if outcome.Figures, err = scenario.Play(ctx, up, s, scenario.Choice{Seed: a.seed}, stdout); err != nil {
 			if ctx.Err() != nil {
 				return result, err

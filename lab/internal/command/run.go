@@ -80,7 +80,7 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 // stack. Both names can be empty.
 func choose(running, wanted string) (stack.Stack, error) {
 	if running != "" && wanted != "" && running != wanted {
-		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"lab down\" first", running, wanted)
+		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"make down\" first", running, wanted)
 	}
 	if wanted == "" {
 		wanted = running

@@ -55,8 +55,9 @@ actual cause.
 |---|--:|--:|--:|
 `
 
-// Page returns the page about the results.
-func Page(results []Result) string {
+// Page returns the page about the results. The argument "stacks" contains the names of all stacks. The page names the
+// stacks without a result.
+func Page(results []Result, stacks []string) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	for _, r := range results {
@@ -67,6 +68,7 @@ func Page(results []Result) string {
 		row(&page, cells)
 	}
 	page.WriteString("\n")
+	writeMissing(&page, results, stacks)
 	for _, r := range results {
 		fmt.Fprintf(&page, "- `%s`: %s.\n", r.Stack, r.Summary)
 		for _, limit := range r.Limits {
@@ -88,6 +90,19 @@ func Page(results []Result) string {
 	}
 	writeProblems(&page, results)
 	return page.String()
+}
+
+// writeMissing names the stacks without a result.
+func writeMissing(page *strings.Builder, results []Result, stacks []string) {
+	var missing []string
+	for _, name := range stacks {
+		if !slices.ContainsFunc(results, func(r Result) bool { return r.Stack == name }) {
+			missing = append(missing, "`"+name+"`")
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(page, "These stacks have no result: %s.\n\n", strings.Join(missing, ", "))
+	}
 }
 
 func row(page *strings.Builder, cells []string) {

@@ -3,9 +3,12 @@ package matrix
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 var update = flag.Bool("update", false, "write docs/compatibility.md again")
@@ -18,7 +21,7 @@ func TestPageAgreesWithResults(t *testing.T) {
 		t.Fatalf("no results: %v", err)
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(Page(results)), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(Page(results, stack.Names())), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,7 +29,12 @@ func TestPageAgreesWithResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(page) != Page(results) {
+	for _, r := range results {
+		if !slices.Contains(stack.Names(), r.Stack) {
+			t.Errorf("lab/compatibility contains a result of the unknown stack %q", r.Stack)
+		}
+	}
+	if string(page) != Page(results, stack.Names()) {
 		t.Errorf("%s does not agree with lab/compatibility: run go test ./internal/matrix -update in lab", path)
 	}
 }
@@ -50,12 +58,12 @@ func TestPageOfMadeUpResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := Page(results)
+	page := Page(results, []string{"a", "b", "c"})
 	for _, want := range []string{
 		"| `b` | v1.30.14 | containerd 1.7.35 | 2026-01-02 | not run | passed | **failed** | not run | not run |",
 		"- `b`: second.\n  It cannot do x.\n  Kubernetes features that this stack lacks: image-volumes.",
 		"| `b` | 9 s | 1 % | 0 s |", "- `pulls` on `b`: a \\| b\n",
-		"| `a` | not run | not run | not run | not run |",
+		"| `a` | not run | not run | not run | not run |", "These stacks have no result: `c`.\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)

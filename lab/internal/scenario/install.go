@@ -22,6 +22,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // In the scenario "install", the API server validates the objects of each installation method. For some methods, the
@@ -54,6 +55,9 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		more: func(ctx context.Context) error { return scrapeWithToken(ctx, b, v, certified) }}
 	if err := judgeRights(ctx, b, v, guarded); err != nil {
 		return err
+	}
+	if !b.Node.Stack.Has(stack.NodeImpersonation) {
+		return nil
 	}
 	if err := judgeRights(ctx, b, v, installation{name: "mine",
 		components: []string{"node-impersonation"}}); err != nil {

@@ -46,9 +46,13 @@ type Stack struct {
 // Feature is a feature of Kubernetes that some stacks lack.
 type Feature string
 
-// ImageVolumes are volumes with the files of an image. Image volumes need containerd 2.1 and Kubernetes 1.35, which
-// enables image volumes by default.
-const ImageVolumes Feature = "image-volumes"
+const (
+	// ImageVolumes are volumes with the files of an image. Image volumes need containerd 2.1 and Kubernetes 1.35, which
+	// enables image volumes by default.
+	ImageVolumes Feature = "image-volumes"
+	// NodeImpersonation is the constrained impersonation of a node. Kubernetes 1.36 enables it by default.
+	NodeImpersonation Feature = "node-impersonation"
+)
 
 // Has reports whether the stack has a feature.
 func (s Stack) Has(f Feature) bool { return !slices.Contains(s.Lacks, f) }

@@ -25,9 +25,13 @@ func TestStacksAreValid(t *testing.T) {
 			t.Errorf("%s: the stack has the name %q", name, s.Name)
 		}
 		for _, feature := range s.Lacks {
-			if feature != ImageVolumes {
+			if feature != ImageVolumes && feature != NodeImpersonation {
 				t.Errorf("%s: unknown feature %q", name, feature)
 			}
+		}
+		if s.Has(NodeImpersonation) != (s.Kubernetes.Minor >= 36) {
+			t.Errorf("%s: Kubernetes 1.%d has %q: %t", name, s.Kubernetes.Minor, NodeImpersonation,
+				s.Has(NodeImpersonation))
 		}
 		for dir, required := range map[string]string{
 			s.Kubernetes.Dir: fmt.Sprintf("k8s.io/kubernetes v1.%d.", s.Kubernetes.Minor),
