@@ -20,7 +20,7 @@ func (r agentAccess) withRemedy(err error) error {
 	var late *lateError
 	namespace := r.target.agentNamespace
 	switch {
-	case errors.As(err, &late):
+	case errors.As(err, &late), errors.Is(err, errNoNumbers):
 		return err // the error contains the remedy
 	case toKubelet(err):
 		return fmt.Errorf("%w\nThe API server cannot connect to the kubelet of the agent's node. So kubectl logs, "+

@@ -20,12 +20,16 @@ import (
 )
 
 const (
-	// The command requests the numbers of at most maxNumbered revisions. By default, Kubernetes keeps 10 old revisions.
+	// The command shows the numbers of at most maxNumbered revisions. By default, Kubernetes keeps 10 old revisions.
 	maxNumbered = 10
-	// numbersLimit is the maximum total time of the requests for revision numbers. After this time, the command prints
-	// the names of the revisions instead of their numbers.
+	// numbersLimit is the maximum total time of the requests for the numbers that the command shows. After this time,
+	// the command prints the names of the revisions instead of their numbers.
 	numbersLimit = time.Second
 )
+
+// errNoNumbers means that --revision contains a number, and that the command could not get the revision numbers. The
+// error's text contains the remedy.
+var errNoNumbers = errors.New("cannot get the revision numbers")
 
 // workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that
 // would make the start-ups faster.
@@ -47,17 +51,16 @@ func (a agentQuery) explainWorkload(
 	structured := c.format == outputJSON || c.format == outputYAML
 	list := !structured && (c.format != outputTable || c.sortBy != "" || c.noHeaders)
 	options := workload.Options{NoRevisions: !workload.HasVersions(r.kind) && len(c.revisions) == 0}
-	if len(c.revisions) > 0 || !list {
-		options.Numbers = a.revisionNumbers(ctx, r, records)
-	}
 	if len(c.revisions) > 0 {
 		var err error
-		if options.Compare, err = chooseRevisions(c.revisions, r, records, options.Numbers); err != nil {
+		if options.Compare, options.Numbers, err = a.chooseRevisions(ctx, c, r, records); err != nil {
 			return a.fail(err)
 		}
 		records = slices.DeleteFunc(records, func(record api.Record) bool {
 			return !slices.Contains(options.Compare, record.Revision)
 		})
+	} else if !list {
+		options.Numbers = a.latestNumbers(ctx, r, latestRevisions(records))
 	}
 	if list || !structured && len(records) == 1 {
 		return a.printStartUps(ctx, c, []resource{r}, records, failed)
@@ -112,40 +115,60 @@ func latestRevisions(records []api.Record) []string {
 	return names
 }
 
-// revisionNumbers requests the numbers of a workload's latest revisions. The method requests no numbers in three cases:
-// the command connects directly to an agent, the records contain fewer than two revisions, or revisions of this kind of
-// workload have no numbers. The result omits revisions that Kubernetes has deleted. If a request fails for another
-// reason, the result is empty. If the result contained only some of the numbers, the command would sort the revisions
-// in a wrong order.
-func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
-	names := latestRevisions(records)
-	if a.cluster == nil || !workload.HasVersions(r.kind) || len(names) < 2 {
+// latestNumbers requests the numbers of a workload's latest revisions. The argument "names" contains the names of all
+// revisions, the latest first. The method requests no numbers if there are fewer than two revisions, or if revisions of
+// this kind of workload have no numbers. If a request fails, the result is empty. If the result contained only some of
+// the numbers, the command would sort the revisions in a wrong order.
+func (a agentQuery) latestNumbers(ctx context.Context, r resource, names []string) map[string]int64 {
+	if !workload.HasVersions(r.kind) || len(names) < 2 {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, numbersLimit)
 	defer stop()
+	numbers, err := a.revisionNumbers(ctx, r, names[:min(len(names), maxNumbered)])
+	if err != nil {
+		return nil
+	}
+	return numbers
+}
+
+// revisionNumbers requests the numbers of the named revisions. The result omits revisions that Kubernetes has deleted,
+// and revisions without a number.
+func (a agentQuery) revisionNumbers(ctx context.Context, r resource, names []string) (map[string]int64, error) {
+	if a.cluster == nil {
+		return nil, errors.New("with --server, the command does not query the API server")
+	}
 	numbers := map[string]int64{}
-	for _, name := range names[:min(len(names), maxNumbered)] {
+	for _, name := range names {
 		number, err := a.cluster.RevisionNumber(ctx, r.namespace, r.kind, r.name, name)
 		var refused *client.Refusal
 		switch {
 		case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
 			continue // Kubernetes has deleted this old revision
 		case err != nil:
-			return nil
+			return nil, err
 		case number > 0:
 			numbers[name] = number
 		}
 	}
-	return numbers
+	return numbers, nil
 }
 
-// chooseRevisions returns the names of the revisions in --revision. The user can give the name or the number of a
-// revision.
-func chooseRevisions(wanted []string, r resource, records []api.Record, numbers map[string]int64) ([]string, error) {
+// chooseRevisions returns the names of the revisions in --revision, and the revision numbers that the command knows.
+// The user can give the name or the number of a revision. If the user gives a number, the method requests the numbers
+// of all known revisions, and fails if it cannot get these numbers.
+func (a agentQuery) chooseRevisions(ctx context.Context, c explainConfig, r resource, records []api.Record) (
+	chosen []string, numbers map[string]int64, err error) {
 	known := latestRevisions(records)
-	var chosen []string
-	for _, word := range wanted {
+	number := func(word string) bool { return !slices.Contains(known, word) && numbered(word, r) }
+	if i := slices.IndexFunc(c.revisions, number); i >= 0 && len(known) > 0 {
+		if numbers, err = a.revisionNumbers(ctx, r, known); err != nil {
+			return nil, nil, noNumbers(c.revisions[i], r, known, err)
+		}
+	} else {
+		numbers = a.latestNumbers(ctx, r, known)
+	}
+	for _, word := range c.revisions {
 		i := slices.Index(known, word)
 		if i < 0 {
 			i = slices.IndexFunc(known, func(name string) bool {
@@ -153,26 +176,54 @@ func chooseRevisions(wanted []string, r resource, records []api.Record, numbers 
 			})
 		}
 		if i < 0 {
-			return nil, unknownRevision(word, r, known, numbers)
+			return nil, nil, unknownRevision(word, c, r, known, numbers)
 		}
 		chosen = append(chosen, known[i])
 	}
 	if len(chosen) == 2 && chosen[0] == chosen[1] {
-		return nil, fmt.Errorf("--revision names revision %s twice: give two different revisions", chosen[0])
+		return nil, nil, fmt.Errorf("--revision names revision %s twice: give two different revisions", chosen[0])
 	}
-	return chosen, nil
+	return chosen, numbers, nil
 }
 
-func unknownRevision(word string, r resource, known []string, numbers map[string]int64) error {
+// numbered reports whether a word in --revision can be the number of a revision of the workload.
+func numbered(word string, r resource) bool {
+	number, err := strconv.ParseInt(word, 10, 64)
+	return err == nil && number > 0 && workload.HasVersions(r.kind)
+}
+
+// noNumbers returns the error for a number in --revision if the request for the revision numbers failed.
+func noNumbers(word string, r resource, known []string, err error) error {
+	remedy := fmt.Sprintf("Instead of the number %s, use one of these names: %s", word, revisionTexts(known, nil))
+	if exitOf(err) == ExitForbidden {
+		remedy += ". Or ask an administrator for the permission for this request"
+	}
+	return fmt.Errorf("%w of %s: %w. %s", errNoNumbers, r, err, remedy)
+}
+
+func unknownRevision(word string, c explainConfig, r resource, known []string, numbers map[string]int64) error {
+	of, texts := r.String(), revisionTexts(known, numbers)
+	if c.since > 0 {
+		of += " in the period of --since"
+	}
+	switch {
+	case len(known) == 0:
+		return fmt.Errorf("%w: the start-ups of %s have no revision: remove --revision", errUnknownPod, of)
+	case numbered(word, r) && len(numbers) < len(known):
+		return fmt.Errorf("%w: no start-up of %s is known to have the revision %s, but the numbers of some revisions "+
+			"are unknown: use one of these revisions: %s", errUnknownPod, of, word, texts)
+	}
+	return fmt.Errorf("%w: no known start-up of %s has the revision %s: use one of these revisions: %s",
+		errUnknownPod, of, word, texts)
+}
+
+// revisionTexts lists the latest revisions for an error message.
+func revisionTexts(known []string, numbers map[string]int64) string {
 	var texts []string
 	for _, name := range known[:min(len(known), maxNumbered)] {
 		texts = append(texts, render.RevisionText(api.WorkloadRevision{Name: name, Number: numbers[name]}))
 	}
-	if len(texts) == 0 {
-		return fmt.Errorf("%w: the start-ups of %s have no revision: remove --revision", errUnknownPod, r)
-	}
-	return fmt.Errorf("%w: no known start-up of %s has the revision %s: use one of these revisions: %s",
-		errUnknownPod, r, word, strings.Join(texts, ", "))
+	return strings.Join(texts, ", ")
 }
 
 // setRevisions stores the value of --revision.

@@ -155,6 +155,86 @@ func TestWorkloadRefusesFlags(t *testing.T) {
 	}
 }
 
+// TestRevisionByNumber selects revisions by their numbers. The command must get the numbers of all known revisions: the
+// number of a single revision too, and the numbers of revisions that are older than the latest ten.
+func TestRevisionByNumber(t *testing.T) {
+	cluster, apps := withCheckout(shop()), checkoutApps()
+	for k := range int64(12) {
+		r := startUp(fmt.Sprint("orders-", k), "worker-1", "StatefulSet/orders", time.Duration(20-k)*time.Hour,
+			phase{timeline.PhasePull, 5})
+		r.Revision = fmt.Sprint("orders-", k)
+		cluster[0].records = append(cluster[0].records, r)
+		apps["shop/controllerrevisions/"+r.Revision] = map[string]any{"revision": k + 1}
+	}
+	server := clusterOf(t, cluster)
+	server.SetApps(apps)
+	for line, want := range map[string]struct {
+		code           int
+		stdout, stderr string
+	}{
+		"deploy/checkout --since 4h --revision 42": {ExitOK, "checkout, revision 42: 8 start-ups", ""},
+		"deploy/checkout --since 4h --revision 41": {ExitNotFound, "",
+			"in the period of --since has the revision 41: use one of these revisions: 42 (" + newHash + ")"},
+		"sts/orders --revision 1":    {ExitOK, "shop/orders-0: ", ""},
+		"sts/orders --revision 13":   {ExitNotFound, "", "of statefulset shop/orders has the revision 13"},
+		"sts/orders --revision 12,1": {ExitOK, "too few", ""},
+	} {
+		got := atNoon(t, server, append([]string{"explain", "-n", "shop"}, strings.Fields(line)...)...)
+		text := strings.Join(strings.Fields(got.stdout), " ")
+		if got.code != want.code || !strings.Contains(text, want.stdout) || !strings.Contains(got.stderr, want.stderr) {
+			t.Errorf("%s: exit %d, want %d with %q and %q\n%s%s", line, got.code, want.code, want.stdout, want.stderr,
+				got.stdout, got.stderr)
+		}
+	}
+}
+
+// TestUnknownRevisionNumbers requires that the command does not deny a start-up of a revision if it does not know the
+// number of every revision.
+func TestUnknownRevisionNumbers(t *testing.T) {
+	cluster := withCheckout(shop())
+	server := clusterOf(t, cluster)
+	explained := func(flags ...string) said {
+		return atNoon(t, server, append([]string{"explain", "deploy/checkout", "-n", "shop"}, flags...)...)
+	}
+	names := "use one of these names: " + newHash + ", " + oldHash
+	missing := func(name string, got said, code int, want ...string) {
+		t.Helper()
+		for _, text := range want {
+			if got.code != code || !strings.Contains(got.stderr, text) {
+				t.Errorf("%s: exit %d, want %d and %q\n%s", name, got.code, code, text, got.stderr)
+			}
+		}
+		if strings.Contains(got.stderr, "no known start-up") || strings.Contains(got.stderr, "pods/proxy") {
+			t.Errorf("%s: %s", name, got.stderr)
+		}
+	}
+	apps := checkoutApps()
+	delete(apps, "shop/replicasets/checkout-"+oldHash)
+	server.SetApps(apps)
+	missing("deleted", explained("--revision", "41"), ExitNotFound, "the numbers of some revisions are unknown: use "+
+		"one of these revisions: 42 ("+newHash+"), "+oldHash)
+	ofRevisions := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/replicasets/") }
+	server.Hang(ofRevisions)
+	missing("no response", explained("--revision", "41", "--timeout", "1s"), ExitUnreachable, "cannot get the "+
+		"revision numbers of deployment shop/checkout: get replicasets shop/checkout-", names)
+	server.Refuse(func(r *http.Request) int {
+		if ofRevisions(r) {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	missing("forbidden", explained("--revision", oldHash+",42"), ExitForbidden, "Instead of the number 42, "+names,
+		"ask an administrator for the permission")
+	explained("--revision", oldHash).must(t, ExitOK, "revision "+oldHash+": 8 start-ups", "")
+	if got := explained("--revision", "x"); got.code != ExitNotFound || !strings.Contains(got.stderr, "no known") {
+		t.Errorf("exit %d: %s", got.code, got.stderr)
+	}
+	local := httptest.NewServer(cluster[0])
+	defer local.Close()
+	missing("--server", runs(t, AgentProgram, environment{}, "explain", "deploy/checkout", "-n", "shop", "--server",
+		local.URL, "--revision", "41"), ExitFailed, "with --server, the command does not query the API server", names)
+}
+
 // TestSameRevisionTwiceIsUsage requires that the command queries no agent, and that the error does not blame --server.
 func TestSameRevisionTwiceIsUsage(t *testing.T) {
 	got := runs(t, PluginProgram, environment{}, "explain", "deploy/checkout", "-n", "shop", "--revision", "aaa,aaa",
