@@ -157,7 +157,14 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 
 // perStartUp divides seconds by the number of the node's start-ups.
 func (n *nodeSums) perStartUp(seconds float64) time.Duration {
-	return time.Duration(seconds / float64(n.startUps) * float64(time.Second))
+	return fromSeconds(seconds / float64(n.startUps))
+}
+
+// maxSeconds is the longest time in a result, in seconds. A longer time does not fit into the type time.Duration.
+const maxSeconds = 9e9
+
+func fromSeconds(s float64) time.Duration {
+	return time.Duration(min(max(s, -maxSeconds), maxSeconds) * float64(time.Second))
 }
 
 // neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never

@@ -101,7 +101,7 @@ func (f *Fleet) Registries() []Registry {
 			result.Why = "several registries with few pulls"
 		case expected[name] > 0:
 			result.Factor = new(observed[name] / expected[name])
-			result.Lost = time.Duration((observed[name] - expected[name]) * float64(time.Second))
+			result.Lost = fromSeconds(observed[name] - expected[name])
 		case result.Pulls == 0:
 			result.Why = "no measured download in " + f.period
 		case r.pulls.Sized.Pulls == 0:

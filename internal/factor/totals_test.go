@@ -107,3 +107,28 @@ func TestRegistriesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeTimes has agents that send sums near the largest possible duration. The lost time must not overflow.
+func TestHugeTimes(t *testing.T) {
+	const longest = 9_000_000_000 * time.Second
+	fleet := factor.NewFleet()
+	for node, length := range map[string]time.Duration{"a": longest, "b": time.Second} {
+		totals := api.TotalsRecord{Ended: 1, Started: 1}
+		for _, phase := range []timeline.Phase{timeline.PhaseKubeletSync, timeline.PhaseContainerCreate,
+			timeline.PhaseContainerStart} {
+			totals.Phases = append(totals.Phases, api.PhaseTotals{Phase: phase, Length: api.Seconds(length), Steps: 10})
+		}
+		for registry, length := range map[string]time.Duration{"fast": time.Second, "slow": longest} {
+			totals.Registries = append(totals.Registries, api.RegistryTotals{Registry: registry,
+				PullTotals: api.PullTotals{Sized: api.SizedTotals{Pulls: 10, Length: api.Seconds(length), Bytes: 1}}})
+		}
+		fleet.Add(node, totals)
+	}
+	nodes, registries := fleet.Nodes(), fleet.Registries()
+	if nodes[0].Lost != longest || nodes[0].LostIn[0].Lost != longest || nodes[1].Lost != -longest {
+		t.Errorf("%+v", nodes)
+	}
+	if registries[1].Lost != longest {
+		t.Errorf("%+v", registries)
+	}
+}

@@ -11,7 +11,7 @@ import (
 // many agents cannot overflow.
 const (
 	maxCount       = 1_000_000_000
-	maxPullSeconds = 100_000_000 // total duration of all pulls
+	maxPullSeconds = 100_000_000 // total duration of all pulls, or of unpacking
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
@@ -40,18 +40,13 @@ func CheckTotals(totals api.TotalsRecord) error {
 }
 
 // RecordCheck checks the records of one agent, before the caller adds them up.
-type RecordCheck struct {
-	checker
-	seconds float64
-}
+type RecordCheck struct{ checker }
 
 // Check returns an error if a record has impossible values, or if the sums of the records so far are too large.
 func (c *RecordCheck) Check(record api.Record) error {
 	of := fmt.Sprintf("pod %.100q", record.Namespace+"/"+record.Name)
 	c.length(of, "total_seconds", record.Total, maxSeconds)
-	if c.seconds += record.Total.Duration().Seconds(); c.seconds > maxSeconds {
-		c.fail("all pods together have total_seconds above %.0f", float64(maxSeconds))
-	}
+	c.addSeconds("all pods", record.Total)
 	rest := record.Total + rounding
 	for _, phase := range record.Phases {
 		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
@@ -79,9 +74,11 @@ func (c *RecordCheck) Check(record api.Record) error {
 
 // checker keeps the first error.
 type checker struct {
-	err         error
-	pullSeconds float64 // total duration of all pulls
-	pullBytes   float64
+	err     error
+	seconds float64 // total duration of the pods, workloads or phases so far
+	// The other fields contain the totals of all pulls so far, and of the sized pulls so far.
+	pullSeconds, sizedSeconds, unpackSeconds float64
+	pullBytes, sizedBytes                    float64
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -111,6 +108,7 @@ func (c *checker) item(i api.ReportItem) {
 		of = fmt.Sprintf("image %.100q", i.Image)
 		c.addPulls(i.Pulls)
 	}
+	c.addSeconds("all workloads", i.Total)
 	c.count(of, "start_ups", i.StartUps)
 	c.count(of, "failures", i.Failures)
 	c.count(of, "in_progress", i.InProgress)
@@ -148,15 +146,21 @@ func (c *checker) totals(t api.TotalsRecord) {
 	for _, phase := range t.Phases {
 		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
 		c.count(of, "steps of a phase", phase.Steps)
+		c.addSeconds("all phases", phase.Length)
 	}
 	for _, r := range t.Registries {
 		of := fmt.Sprintf("registry %.100q", r.Registry)
 		c.pulls(of, r.PullTotals)
 		c.addPulls(r.PullTotals)
 		c.length(of, "unpack_seconds", r.Unpack, maxPullSeconds)
+		rest := r.Length + rounding
 		for _, d := range r.Durations {
 			c.count(of, "pulls of a duration", d.Pulls)
 			c.length(of, "seconds of a duration", d.Length, maxPullSeconds)
+			if rest -= d.Length; rest < 0 {
+				c.fail("%s has durations that are longer than the seconds of its pulls", of)
+				break
+			}
 		}
 	}
 }
@@ -177,11 +181,23 @@ func (c *checker) pulls(of string, p api.PullTotals) {
 	}
 }
 
+// addSeconds adds a duration and checks the total of all durations so far. The argument "what" names the pods,
+// workloads or phases that have these durations.
+func (c *checker) addSeconds(what string, s api.Seconds) {
+	if c.seconds += s.Duration().Seconds(); c.seconds > maxSeconds {
+		c.fail("%s together have more than %.0f seconds", what, float64(maxSeconds))
+	}
+}
+
 // addPulls adds sums of pulls and checks the totals of all pulls so far.
 func (c *checker) addPulls(p api.PullTotals) {
 	c.pullSeconds += p.Length.Duration().Seconds()
+	c.sizedSeconds += p.Sized.Length.Duration().Seconds()
+	c.unpackSeconds += p.Sized.Unpack.Duration().Seconds()
 	c.pullBytes += float64(p.Bytes)
-	if c.pullSeconds > maxPullSeconds || c.pullBytes > maxPullBytes {
+	c.sizedBytes += float64(p.Sized.Bytes)
+	if max(c.pullSeconds, c.sizedSeconds, c.unpackSeconds) > maxPullSeconds ||
+		max(c.pullBytes, c.sizedBytes) > maxPullBytes {
 		c.fail("all pulls together have more than %d seconds or %d bytes", maxPullSeconds, int64(maxPullBytes))
 	}
 }

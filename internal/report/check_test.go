@@ -3,8 +3,10 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -51,6 +53,27 @@ func TestImpossibleSums(t *testing.T) {
 			n.Registries[0].Length = seconds(maxPullSeconds)
 			n.Registries = append(n.Registries, n.Registries[0])
 		},
+		"together have more than 100000000 seconds": func(_, _ *item, n *totals) {
+			n.Registries[0].Sized.Length = seconds(maxPullSeconds)
+			n.Registries = append(n.Registries, n.Registries[0])
+		},
+		"pulls together have more than": func(_, _ *item, n *totals) {
+			n.Registries[0].Sized.Unpack = seconds(maxPullSeconds)
+			n.Registries = append(n.Registries, n.Registries[0], n.Registries[0])
+		},
+		"or 10000000000000000 bytes": func(_, _ *item, n *totals) {
+			n.Registries[0].Sized.Bytes = maxPullBytes
+			n.Registries = append(n.Registries, n.Registries[0])
+		},
+		"durations that are longer than": func(_, _ *item, n *totals) {
+			n.Registries[0].Durations = []api.DurationBucket{{Length: seconds(2)}, {Length: seconds(2)}}
+		},
+		"all workloads together have more than 9000000000 seconds": func(i, w *item, _ *totals) {
+			i.Total, w.Total = seconds(8_000_000_000), seconds(8_000_000_000)
+		},
+		"all phases together have more than 9000000000 seconds": func(_, _ *item, n *totals) {
+			n.Phases = append(n.Phases, slices.Repeat([]api.PhaseTotals{{Length: seconds(8_000_000_000)}}, 2)...)
+		},
 		"the node has ended -1": func(_, _ *item, n *totals) { n.Ended = -1 },
 	} {
 		var record api.ReportRecord
@@ -87,5 +110,43 @@ func TestImpossibleRecords(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestBrokenAgents has agents whose sums are as large as Check allows. The lost time must not overflow.
+func TestBrokenAgents(t *testing.T) {
+	f := NewFleet(noon.Add(-24*time.Hour), noon)
+	for node, cause := range map[string]timeline.Cause{"a": timeline.CauseConfig, "b": timeline.CauseRegistry,
+		"c": timeline.CauseNetwork, "d": timeline.CauseApp} {
+		item := api.ReportItem{Kind: api.ReportWorkload, Namespace: "shop", StartUps: 10, Total: seconds(maxSeconds),
+			Owner:  api.OwnerRecord{Kind: "Deployment", Name: node},
+			Causes: []api.CauseTotals{{Cause: cause, Length: seconds(maxSeconds)}}}
+		sums := api.ReportRecord{Items: []api.ReportItem{item}}
+		if err := Check(sums); err != nil {
+			t.Fatal(err)
+		}
+		f.Add(node, sums)
+	}
+	r := f.Report(5)
+	if len(r.Causes.Rows) != 4 || r.Lost != seconds(maxSeconds) || !strings.Contains(r.Summary, " 9000000000 s of") {
+		t.Errorf("%d causes, lost %s: %s", len(r.Causes.Rows), r.Lost, r.Summary)
+	}
+}
+
+// TestFastNodeOfBrokenAgent has a node that is faster than a broken agent's node by more than a duration can express.
+func TestFastNodeOfBrokenAgent(t *testing.T) {
+	f := NewFleet(noon.Add(-24*time.Hour), noon)
+	for node, phase := range map[string]api.PhaseTotals{"fast": {Steps: maxCount},
+		"broken": {Steps: 5, Length: seconds(maxSeconds)}} {
+		phase.Phase = timeline.PhaseNetwork
+		totals := api.TotalsRecord{Ended: 6, Started: 6, Phases: []api.PhaseTotals{phase}}
+		if err := CheckTotals(totals); err != nil {
+			t.Fatal(err)
+		}
+		f.Add(node, api.ReportRecord{Totals: &totals})
+	}
+	rows := f.Report(5).Nodes.Rows
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Name != "broken" || r.Lost < 0 || r.MostLost < 0 }) {
+		t.Errorf("%+v", rows)
 	}
 }

@@ -110,9 +110,11 @@ func (f *Fleet) Report(rows int) Report {
 		Seconds: fromSeconds(f.all.seconds), Notes: []string{}}
 	losses := f.losses()
 	causes := losses.causeRows(f)
+	lost := 0.0 // float64, because a sum of type Seconds could overflow
 	for _, row := range causes {
-		r.Lost += row.Lost
+		lost += row.Lost.Duration().Seconds()
 	}
+	r.Lost = fromSeconds(lost)
 	r.Causes = section(causes, rows, losses.causeNote(f))
 	r.Nodes = f.nodeSection(rows)
 	r.Registries = f.registrySection(rows)

@@ -18,15 +18,15 @@ func (f *Fleet) nodeSection(most int) Section {
 			why = n.Why
 			continue
 		}
-		lost := n.Lost * time.Duration(n.StartUps)
-		if lost < leastLost {
+		inAll := func(lost time.Duration) api.Seconds { return fromSeconds(lost.Seconds() * float64(n.StartUps)) }
+		if n.Lost <= 0 || inAll(n.Lost).Duration() < leastLost {
 			continue
 		}
-		row := Row{Name: n.Node, Factor: n.Factor, Lost: api.Seconds(lost), StartUps: n.StartUps}
+		row := Row{Name: n.Node, Factor: n.Factor, Lost: inAll(n.Lost), StartUps: n.StartUps}
 		if len(n.LostIn) > 0 {
 			row.Most = n.LostIn[0].Work
 			// The lost time in one kind of work can exceed row.Lost, because the node can be faster in other work.
-			row.MostLost = min(row.Lost, api.Seconds(n.LostIn[0].Lost*time.Duration(n.StartUps)))
+			row.MostLost = min(row.Lost, inAll(n.LostIn[0].Lost))
 		}
 		row.Sentence = nodeSentence(row)
 		rows = append(rows, row)
