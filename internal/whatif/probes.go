@@ -95,8 +95,8 @@ func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 		wait.low = min(wait.low, c.ready.minus(end).low)
 	}
 	periods := firstProbes(c) - relist
-	for kind, name := range probePhases() {
-		if _, known := c.probes[kind]; !known && s.waitsFor(c, name) {
+	for kind := range c.awaited {
+		if _, known := c.probes[kind]; !known {
 			return interval{}, false
 		}
 	}
@@ -135,7 +135,4 @@ func untilPassed(p api.ProbeRecord) time.Duration {
 }
 
 // unprobed reports whether a container certainly has no startup probe and no readiness probe.
-func (s *startUp) unprobed(c *container) bool {
-	return len(c.probes) == 0 && !s.waitsFor(c, timeline.PhaseStartupProbe) &&
-		!s.waitsFor(c, timeline.PhaseReadinessProbe)
-}
+func (c *container) unprobed() bool { return len(c.probes) == 0 && len(c.awaited) == 0 }

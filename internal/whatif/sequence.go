@@ -50,17 +50,18 @@ type change struct {
 // The gain is the duration of the recorded start-up minus the duration of the next start-up. The kubelet lists and
 // probes containers periodically, so the wait for the next list or probe varies by chance.
 func (s *startUp) gain(c change) (gain interval, ok bool) {
-	work, end, ok := s.work(c)
+	work, ok := s.workEarlier(c)
 	if !ok || s.record.State == timeline.StateSucceeded {
 		return work, ok
 	}
+	end := s.workEnd
 	gain = work.plus(atLeastZero(s.ready.minus(end)))
 	for i := range s.containers {
 		target := &s.containers[i]
 		if target.kind == timeline.KindInit {
 			continue
 		}
-		if target.kind == timeline.KindMain && s.unprobed(target) {
+		if target.kind == timeline.KindMain && target.unprobed() {
 			// The kubelet reports the container as ready after its work on all main containers. The change does not
 			// shorten the time from the end of the kubelet's work until the kubelet reports the container as ready.
 			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.minus(end)).low-relist, 0))
@@ -123,7 +124,7 @@ func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.phases {
 		phase := &s.phases[i]
 		if slices.Contains(phasesOf(phase), timeline.PhaseReadinessGates) ||
-			begun && phase.Phase.IsGroup() && waitsForOthers(phase) && (c.saved[i].low == 0 || c.doubt[i]) {
+			begun && phase.Phase.IsGroup() && s.spans[i].others && (c.saved[i].low == 0 || c.doubt[i]) {
 			return true
 		}
 		begun = begun || c.saved[i].high > 0
@@ -131,10 +132,9 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// The method "work" returns how much earlier the kubelet would complete its own work after a change, and the time when
-// this work ended in the recorded start-up. Post-start hooks are part of the work, because a pod is not ready before
-// the hook of its last container has ended.
-func (s *startUp) work(c change) (sum, end interval, ok bool) {
+// addWork finds the kubelet's own work in the start-up. Post-start hooks are part of the work, because a pod is not
+// ready before the hook of its last container has ended.
+func (s *startUp) addWork() {
 	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
 		switch phase := s.phases[i].Phase; phase {
@@ -147,22 +147,30 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 		}
 	}
 	if last < 0 {
-		return sum, end, false
+		return
 	}
 	work := *s
-	work.phases = s.phases[:last+1]
-	if sum, ok = work.earlier(c, nil); !ok {
-		return sum, end, false
+	work.phases, work.spans, work.containers = s.phases[:last+1], s.spans[:last+1], slices.Clone(s.containers)
+	work.addWaits()
+	at, bound := s.spans[last].end, s.phases[last].Error.Duration()
+	s.work, s.workEnd = &work, interval{at - bound, at + bound}
+	if hidden {
+		s.workEnd.high = s.ready.high
+	}
+}
+
+// workEarlier returns how much earlier the kubelet would complete its own work after a change.
+func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
+	if s.work == nil {
+		return sum, false
+	}
+	if sum, ok = s.work.earlier(c, nil); !ok {
+		return sum, false
 	}
 	for _, more := range c.restarts {
 		sum = sum.plus(more)
 	}
-	at, bound := s.since(s.phases[last].EndAt), s.phases[last].Error.Duration()
-	end = interval{at - bound, at + bound}
-	if hidden {
-		end.high = s.ready.high
-	}
-	return sum, end, true
+	return sum, true
 }
 
 // The method "earlier" returns how much earlier the kubelet would start a container after a change. If target is nil,
@@ -172,13 +180,12 @@ func (s *startUp) work(c change) (sum, end interval, ok bool) {
 func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
-		phase := &s.phases[i]
-		certain, possible := s.precedes(phase, target)
+		certain, possible := s.precedes(i, target)
 		if !possible {
 			continue
 		}
 		saved := c.saved[i]
-		if begun && waitsForOthers(phase) && (saved.high < most(phase) || c.doubt[i]) {
+		if begun && s.spans[i].others && (saved.high < s.spans[i].most || c.doubt[i]) {
 			return sum, false
 		}
 		if !certain {
@@ -191,18 +198,17 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 	return sum.plus(moved), ok
 }
 
-// precedes compares a phase with the start of a container. The result "certain" is true if the phase certainly ended
-// before the container started. The result "possible" is true if the phase might have begun before the container's
-// latest start. If the container ran several times, "certain" is true for a phase between the first and the latest
-// start only if the phase belongs to this container.
-func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
+// precedes compares a phase with the start of a container. The argument "i" is the index of the phase. The result
+// "certain" is true if the phase certainly ended before the container started. The result "possible" is true if the
+// phase might have begun before the container's latest start. If the container ran several times, "certain" is true for
+// a phase between the first and the latest start only if the phase belongs to this container.
+func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
 	}
-	first, final := target.firstStart, target.finalStart
-	end := s.since(phase.EndAt)
-	certain = end <= first.low || phase.Container == target.name && end <= final.low
-	return certain, certain || s.since(phase.StartAt) < final.high
+	first, final, end := target.firstStart, target.finalStart, s.spans[i].end
+	certain = end <= first.low || s.phases[i].Container == target.name && end <= final.low
+	return certain, certain || s.spans[i].start < final.high
 }
 
 // startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
@@ -237,27 +243,30 @@ func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
 		if before.kind == timeline.KindMain && target != nil && before.name != target.name {
 			continue // the kubelet does not wait for a main container
 		}
-		sum = sum.plus(s.listed(c, before))
+		if c.id == api.WhatIfNoCrash && c.container == before.name {
+			sum = sum.plus(before.listedNoCrash)
+		} else {
+			sum = sum.plus(before.listed)
+		}
 		if probe, known := before.probes[timeline.ProbeStartup]; known && before.kind == timeline.KindSidecar {
 			between := betweenProbes(probe)
 			sum = sum.plus(interval{-between, between})
-		} else if before.kind == timeline.KindSidecar && s.waitsFor(before, timeline.PhaseStartupProbe) {
+		} else if before.kind == timeline.KindSidecar && before.awaited[timeline.ProbeStartup] {
 			return sum, false
 		}
 	}
 	return sum, true
 }
 
-// The method "listed" returns how much earlier the kubelet can, by chance, detect that a container's runs ended or that
-// a sidecar started.
-func (s *startUp) listed(c change, of *container) (sum interval) {
-	waits := of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
+// listedEarlier returns how much earlier the kubelet can, by chance, detect that a container's runs ended or that a
+// sidecar started. If noCrash is true, the container has no failed runs.
+func (s *startUp) listedEarlier(of *container, noCrash bool) (sum interval) {
+	waits := 0
+	if !noCrash {
+		waits = of.finalAttempt - of.firstAttempt // one wait for the end of each failed run
+	}
 	if of.kind != timeline.KindMain {
 		waits++
-	}
-	noCrash := c.id == api.WhatIfNoCrash && c.container == of.name
-	if noCrash {
-		waits -= of.finalAttempt - of.firstAttempt
 	}
 	for i := range s.phases {
 		phase := &s.phases[i]

@@ -18,6 +18,19 @@ type startUp struct {
 	totalError time.Duration
 	ready      interval // when all containers were ready
 	last       string   // the container that was ready last; empty if unknown
+
+	// The other fields do not depend on a change. Predict reads these fields for each pair of a change and a container,
+	// so newStartUp computes them once.
+	spans   []span   // one span for each phase
+	work    *startUp // the start-up until the end of the kubelet's work; nil if the record contains no such work
+	workEnd interval // the end of the kubelet's work
+}
+
+// The type "span" contains values of one phase.
+type span struct {
+	start, end time.Duration
+	most       time.Duration // see the function "most"
+	others     bool          // see waitsForOthers
 }
 
 // The type "container" describes one container of the start-up.
@@ -32,6 +45,10 @@ type container struct {
 	firstStart, finalStart     interval // see startOf
 	ready                      interval // when the container was ready; never later than the pod's readiness
 	probes                     map[timeline.ProbeKind]api.ProbeRecord
+
+	listed        interval                    // see listedEarlier
+	listedNoCrash interval                    // see listedEarlier, without the failed runs
+	awaited       map[timeline.ProbeKind]bool // the probes that the start-up might have waited for
 }
 
 // newStartUp reads a record. The result is false if the start-up is not over, if its length is unknown, or if the
@@ -63,7 +80,31 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 		s.ready = all
 	}
 	s.last = s.readyLast()
-	return s, s.addContainers()
+	if !s.addContainers() {
+		return nil, false
+	}
+	for i := range s.phases {
+		phase := &s.phases[i]
+		s.spans = append(s.spans, span{start: s.since(phase.StartAt), end: s.since(phase.EndAt), most: most(phase),
+			others: waitsForOthers(phase)})
+	}
+	s.addWaits()
+	s.addWork()
+	return s, true
+}
+
+// addWaits computes the fields of the containers that depend on the list of phases.
+func (s *startUp) addWaits() {
+	for i := range s.containers {
+		c := &s.containers[i]
+		c.listed, c.listedNoCrash = s.listedEarlier(c, false), s.listedEarlier(c, true)
+		c.awaited = map[timeline.ProbeKind]bool{}
+		for kind, name := range probePhases() {
+			if s.waitsFor(c, name) {
+				c.awaited[kind] = true
+			}
+		}
+	}
 }
 
 // addContainers lists the containers. The result is false if the start of a main container or of a sidecar is unknown,
