@@ -143,7 +143,8 @@ func (s *StartUp) Gone(uid string) {
 	}
 }
 
-// Record returns the record of the start-up. The result is false if the boot time is unknown.
+// Record returns the record of the start-up. The result is false if the boot time is unknown. The record is partial
+// until the method "settle" makes it final, because the kubelet's Events about the node can be missing.
 func (s *StartUp) Record() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,6 +155,7 @@ func (s *StartUp) Record() (api.NodeStartUpRecord, bool) {
 		return api.NodeStartUpRecord{}, false
 	}
 	t, ok := s.evidence.Timeline(s.config.Now())
+	t.Partial = true
 	return s.recordOf(t), ok
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestPodFromBeforeTheBoot follows a pod that is ready again after a reboot.
@@ -78,6 +79,39 @@ func TestGivenUpLongAfterTheBoot(t *testing.T) {
 		record, _ := n.startUp.Record()
 		if record.State != "given_up" || !record.Reconstructed || len(n.settled) > 0 {
 			t.Errorf("%d records, %+v", len(n.settled), record)
+		}
+	})
+}
+
+// TestRecordIsPartialWithoutEvents has a workload pod that is ready before the agent requests the kubelet's Events.
+// Until the agent has received the Events, more evidence can arrive, so the record is partial.
+func TestRecordIsPartialWithoutEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		booted := time.Now().Truncate(time.Second)
+		time.Sleep(10 * time.Second)
+		n := startNode(t, procDir(t, booted, "boot-1"))
+		node := starting(time.Now())
+		n.server.Put(node)
+		n.server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+			Name: fmt.Sprintf("node-a.%x", time.Now().Add(-time.Second).UnixNano())}, Reason: "Starting",
+			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-a"},
+			Source:         corev1.EventSource{Component: "kubelet"}})
+		time.Sleep(1500 * time.Millisecond)
+		n.server.Put(ready(node, time.Now()))
+		n.show(timeline.Timeline{UID: "1", Namespace: "shop", Name: "web", State: timeline.StateReady,
+			CreatedAt: time.Now(), SettledAt: time.Now()})
+		started := func(r api.NodeStartUpRecord) bool {
+			return slices.ContainsFunc(r.Milestones, func(m api.NodeMilestoneRecord) bool {
+				return m.Milestone == "kubelet_started"
+			})
+		}
+		time.Sleep(2 * time.Second)
+		if r, _ := n.startUp.Record(); r.State != "ready" || !r.Partial || started(r) {
+			t.Errorf("before the Events: %+v", r)
+		}
+		time.Sleep(5 * time.Second)
+		if r, _ := n.startUp.Record(); r.State != "ready" || r.Partial || !started(r) || len(n.settled) != 1 {
+			t.Errorf("after the Events: %+v", r)
 		}
 	})
 }
