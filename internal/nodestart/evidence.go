@@ -28,12 +28,14 @@ const (
 
 // Evidence holds the known facts about the node's start-up since the last boot. The zero Evidence is empty.
 type Evidence struct {
-	boot   Booted
+	boot   Booted // boot.ArrivedAt is when the agent first observed this boot
 	booted bool
+	age    time.Duration // time from the boot until boot.ArrivedAt
 	skew   timeline.Skew
 	// clockSet is 0 when the agent first observes this boot. Each time that the node's clock is set, clockSet grows by
 	// the size of the step and by the error bound of this size.
 	clockSet time.Duration
+	setBack  time.Duration // the sum of the steps that set the clock back; never negative
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
@@ -48,7 +50,7 @@ type Evidence struct {
 
 	startUps   map[string]timeline.Timeline
 	readyAgain map[string]PodReady
-	dropped    int
+	dropped    bool // some pods were dropped because of maxPods
 }
 
 // state describes consecutive versions of the Node object that have the same blockers.
@@ -101,7 +103,7 @@ func (e *Evidence) Observe(o Observation) {
 		}
 	case PodGone:
 		// The first workload pod stays part of the start-up after its deletion.
-		if t := e.startUps[o.UID]; t.State == timeline.StateStarting || t.State == timeline.StateDeleted {
+		if e.startUps[o.UID].State != timeline.StateReady {
 			delete(e.startUps, o.UID)
 		}
 	case SkewSeen:
@@ -113,28 +115,39 @@ func (e *Evidence) room() bool {
 	if len(e.startUps)+len(e.readyAgain) < maxPods {
 		return true
 	}
-	e.dropped++
+	e.dropped = true
 	return false
 }
 
 // observeBoot discards the evidence about an earlier boot. Setting the clock changes the boot time, but not the boot
-// ID.
+// ID. observeBoot does not adjust the times of earlier observations to the new clock: these times usually contain a
+// reading of the monotonic clock, and setting the clock does not change this reading.
 func (e *Evidence) observeBoot(b Booted) {
 	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
-	switch {
-	case e.booted && another:
+	if e.booted && another {
 		*e = Evidence{skew: e.skew}
-	case e.booted:
-		b.ArrivedAt = e.boot.ArrivedAt // the agent's start
+	}
+	if e.booted {
+		b.ArrivedAt = e.boot.ArrivedAt
 		if change := b.At.Sub(e.boot.At); change != 0 {
 			e.clockSet += change.Abs() + b.Resolution
-			b.ArrivedAt = b.ArrivedAt.Add(change)
-			if !e.firstSeen.IsZero() {
-				e.firstSeen = e.firstSeen.Add(change)
-			}
+			e.setBack += max(0, -change)
 		}
+	} else {
+		e.age = b.ArrivedAt.Sub(b.At)
 	}
 	e.boot, e.booted = b, true
+}
+
+// overBefore reports whether an instant was certainly before the agent first received a response about the Node object.
+// Without a response, overBefore compares the instant with the agent's start. If the clock was set back, the instant
+// can be a time of the new clock, so overBefore sets the limit back too.
+func (e *Evidence) overBefore(at time.Time) bool {
+	limit := e.firstSeen
+	if limit.IsZero() {
+		limit = e.boot.ArrivedAt
+	}
+	return at.Before(limit.Round(0).Add(-e.setBack)) // Round removes the reading of the monotonic clock
 }
 
 func (e *Evidence) observeNode(o NodeSeen) {

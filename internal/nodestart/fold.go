@@ -56,10 +56,10 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	case f.first != nil && f.first.isReady():
 		f.end, f.open, t.State = f.first.ready.interval, false, StateReady
 		t.SettledAt, t.Partial = f.end.at, f.first.timeline != nil && f.first.timeline.Partial
-		t.Reconstructed = e.firstSeen.IsZero() || f.end.latest.Before(e.firstSeen)
-	case now.Sub(later(e.boot.At, e.boot.ArrivedAt)) >= GiveUpAfter:
+		t.Reconstructed = e.overBefore(f.end.latest)
+	case now.Sub(e.boot.ArrivedAt) >= GiveUpAfter:
 		t.State, t.SettledAt, f.open = StateGivenUp, now, false
-		t.Reconstructed = e.boot.ArrivedAt.Sub(e.boot.At) >= GiveUpAfter
+		t.Reconstructed = e.age >= GiveUpAfter
 	default:
 		t.Partial = true
 	}
@@ -68,6 +68,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 		f.clockChanged()
 	} else {
 		f.steps()
+	}
+	if e.dropped {
+		f.missing = append(f.missing, missingPods)
 	}
 	t.Phases, t.Missing = f.spans, f.missing
 	t.Total, t.TotalError = between(f.booted.interval, laterOf(f.booted.interval, f.end))

@@ -23,7 +23,8 @@ const GiveUpAfter = time.Hour
 type Timeline struct {
 	Node, BootID string
 	State        State
-	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time.
+	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time. Without
+	// permission to read the Node object, Reconstructed is true if the start-up was over before the agent's start.
 	Reconstructed bool
 	Partial       bool // more evidence can arrive
 
@@ -42,6 +43,9 @@ type Timeline struct {
 	// Missing lists the facts without evidence, for example "kubelet_started".
 	Missing []string
 }
+
+// missingPods is the entry of Timeline.Missing if an Evidence dropped pods because of maxPods.
+const missingPods = "pods"
 
 // Span is a phase of the start-up.
 type Span struct {

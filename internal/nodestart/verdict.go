@@ -94,17 +94,20 @@ func longest(spans []Span) string {
 }
 
 func (t Timeline) outcome() string {
-	total := seconds(t.Total)
+	total, known := seconds(t.Total), ""
+	if slices.Contains(t.Missing, missingPods) {
+		known = "known "
+	}
 	switch t.State {
 	case StateReady:
-		return total + " from boot to the first ready workload"
+		return total + " from boot to the first " + known + "ready workload"
 	case StateGivenUp:
 		if t.Reconstructed {
-			return "no workload is ready " + total + " after boot; the agent knows no earlier workloads"
+			return "no " + known + "workload is ready " + total + " after boot; the agent knows no earlier workloads"
 		}
-		return "no workload was ready within " + total + " after boot"
+		return "no " + known + "workload was ready within " + total + " after boot"
 	}
-	return "booted " + total + " ago, no workload is ready yet"
+	return "booted " + total + " ago, no " + known + "workload is ready yet"
 }
 
 // The method "text" describes a phase.
