@@ -64,7 +64,7 @@ type state struct {
 	reasons   reason
 	message   string
 	taints    []Taint
-	network   *Condition // NetworkUnavailable; nil if the object has no such condition
+	network   *Condition // the condition NetworkUnavailable; nil if the object has no such condition
 	gap       bool       // states before this state were dropped because of maxStates
 }
 
@@ -77,6 +77,9 @@ func (s state) sameBlockers(o state) bool {
 func (s state) has(key string) bool {
 	return slices.ContainsFunc(s.taints, func(t Taint) bool { return t.Key == key })
 }
+
+// networkAvailable reports whether the condition NetworkUnavailable exists and is false.
+func (s state) networkAvailable() bool { return s.network != nil && s.network.Status == "False" }
 
 // Observe adds an observation.
 func (e *Evidence) Observe(o Observation) {
@@ -210,7 +213,7 @@ func (e *Evidence) stateOf(o NodeSeen) state {
 			if c.Status == "Unknown" {
 				s.reasons = reasonUnknown
 			}
-		case "NetworkUnavailable":
+		case NetworkUnavailable:
 			s.network = &c
 		}
 	}

@@ -34,6 +34,7 @@ type fold struct {
 	kubelet    known // the kubelet started
 	registered known
 	ready      known // the condition Ready became true for the first time after the boot
+	network    known // the condition NetworkUnavailable became false
 	first      *candidate
 	cursor     interval
 	sources    []string // of the cursor
@@ -85,7 +86,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
-	f.kubelet, f.registered, f.ready = known{}, known{}, known{}
+	f.kubelet, f.registered, f.ready, f.network = known{}, known{}, known{}, known{}
 	without := *f.Evidence
 	without.states = nil
 	f.Evidence = &without
@@ -93,12 +94,14 @@ func (f *fold) clockChanged() {
 	f.until(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 
-// milestones determines when the machine booted, the kubelet started, and the node was registered and ready.
+// milestones determines when the machine booted, the kubelet started, the node was registered and ready, and the
+// network became available.
 func (f *fold) milestones() {
 	f.booted = knownAs(truncated(f.boot.At, f.boot.Resolution), sourceMachine)
 	f.registered = f.registration()
 	f.kubelet = f.kubeletStart()
 	f.ready = f.readiness()
+	f.network = f.networkAvailability()
 }
 
 // eventsComplete reports whether the list of Events contains all Events since the boot.
@@ -204,7 +207,8 @@ func (f *fold) reached() []Milestone {
 	for _, one := range []struct {
 		name string
 		of   known
-	}{{"booted", f.booted}, {"kubelet_started", f.kubelet}, {"registered", f.registered}, {"ready", f.ready}} {
+	}{{"booted", f.booted}, {"kubelet_started", f.kubelet}, {"registered", f.registered}, {"ready", f.ready},
+		{"network_available", f.network}} {
 		if one.of.is {
 			all = append(all, Milestone{one.name, one.of.at, one.of.earliest, one.of.latest, one.of.sources})
 		}
@@ -216,12 +220,23 @@ func (f *fold) reached() []Milestone {
 	return all
 }
 
-// messages lists the different messages of the condition Ready, in the order of their arrival.
+// messages lists the different messages of the conditions Ready and NetworkUnavailable that say why the node was not
+// ready, in the order of their arrival.
 func (f *fold) messages() []NotReady {
 	var all []NotReady
+	latest := map[string]string{} // the latest listed message of each condition
+	add := func(condition, message string, at time.Time) {
+		if message != "" && message != latest[condition] {
+			latest[condition] = message
+			all = append(all, NotReady{at, condition, message})
+		}
+	}
 	for _, s := range f.states {
-		if !s.ready && s.message != "" && (len(all) == 0 || all[len(all)-1].Message != s.message) {
-			all = append(all, NotReady{s.arrivedAt, s.message})
+		if !s.ready {
+			add("", s.message, s.arrivedAt)
+		}
+		if s.network != nil && !s.networkAvailable() {
+			add(NetworkUnavailable, s.network.Message, s.arrivedAt)
 		}
 	}
 	return all

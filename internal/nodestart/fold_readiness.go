@@ -31,6 +31,39 @@ func (f *fold) readiness() known {
 	return knownAs(i, sourceNode)
 }
 
+// networkAvailability is the first known time at which the condition NetworkUnavailable became false. A new Node object
+// does not have this condition yet. The kubelet does not change the condition after a reboot. So if the condition is
+// already false in the first known version of an older Node object, it has possibly been false since before the boot,
+// and the result is unknown.
+func (f *fold) networkAvailability() known {
+	for i, s := range f.states {
+		if !s.networkAvailable() || i == 0 && !f.createdAfterBoot() || i > 0 && f.states[i-1].networkAvailable() {
+			continue
+		}
+		became := f.changeTo(i)
+		if i == 0 {
+			became.earliest = later(became.earliest, f.registered.earliest)
+		}
+		if s.network.ChangedAt.IsZero() {
+			return became
+		}
+		// The writer of the condition runs on the node or on the control plane. The interval is right for both clocks.
+		stamp := f.ofControlPlane(s.network.ChangedAt)
+		if i == 0 || s.gap {
+			// Some network plugins write the condition with a new timestamp when they restart. So the condition
+			// possibly became false before the timestamp.
+			stamp.earliest = became.earliest
+		}
+		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock.
+		if !stamp.latest.Before(became.earliest) && !stamp.earliest.After(became.latest) {
+			became.interval = interval{later(stamp.earliest, became.earliest), earlier(stamp.latest, became.latest),
+				stamp.at}.within()
+		}
+		return became
+	}
+	return known{}
+}
+
 // lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
 // a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
 // an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event

@@ -41,6 +41,10 @@ type Condition struct {
 	ChangedAt             time.Time // lastTransitionTime, truncated to seconds
 }
 
+// NetworkUnavailable is the type of a condition that the kubelet does not write. Some network plugins and cloud
+// providers write this condition.
+const NetworkUnavailable = "NetworkUnavailable"
+
 // Taint is a taint of the Node object.
 type Taint struct{ Key, Effect string }
 

@@ -147,10 +147,14 @@ func (w *world) judge(got Timeline) (wrong []string) {
 		}
 	}
 	truths := map[string]float64{"booted": w.boot, "kubelet_started": w.kubelet, "registered": w.registered,
-		"ready": w.ready, "workload_ready": w.workloadReady()}
+		"ready": w.ready, "network_available": w.available, "workload_ready": w.workloadReady()}
 	for _, m := range got.Milestones {
 		if width := m.Latest.Sub(m.Earliest); m.Name == "workload_ready" && width > second {
 			wrong = append(wrong, fmt.Sprintf("%s has an interval of %s", m.Name, width))
+		}
+		if m.Name == "network_available" && !w.turnedFalse() {
+			wrong = append(wrong, "the condition NetworkUnavailable did not become false")
+			continue
 		}
 		inside(m.Name, truths[m.Name], m.Earliest, m.Latest)
 	}

@@ -22,7 +22,8 @@ func Record(t Timeline) api.NodeStartUpRecord {
 			Earliest: api.InstantOf(m.Earliest), Latest: api.InstantOf(m.Latest), Sources: copied(m.Sources)})
 	}
 	for _, n := range t.NotReady {
-		r.NotReady = append(r.NotReady, api.NotReadyRecord{SeenAt: api.InstantOf(n.SeenAt), Message: n.Message})
+		r.NotReady = append(r.NotReady, api.NotReadyRecord{SeenAt: api.InstantOf(n.SeenAt), Condition: n.Condition,
+			Message: n.Message})
 	}
 	for _, s := range t.Taints {
 		taint := api.TaintRecord{Key: s.Key, Effect: s.Effect, Owner: s.Owner, Present: s.Present}

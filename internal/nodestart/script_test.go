@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the expected timelines in testd
 //
 //	AT boot ID=B btime=T                    the agent read the boot time
 //	AT node [v=VERSION] [asked=T] [boot=B] [created=T] [ready=STATUS@T] [taints=KEY,KEY] [network=STATUS@T]
-//	        ['MESSAGE']
+//	        ['MESSAGE' ['MESSAGE']]         the messages of the conditions Ready and NetworkUnavailable
 //	AT node none [asked=T]                  the Node object does not exist
 //	AT events REASON@T ...                  the kubelet's Events
 //	AT pod OWNER NAMESPACE/NAME created=T [PHASE=T ...] [ready|starting]
@@ -136,10 +136,12 @@ func nodeOf(t *testing.T, at time.Time, version uint64, words []string, message 
 		return o
 	}
 	o.CreatedAt = stamp(t, value(words, "created"))
-	for _, c := range []struct{ key, of string }{{"ready", "Ready"}, {"network", "NetworkUnavailable"}} {
+	ready, network, _ := strings.Cut(message, "' '")
+	for _, c := range []struct{ key, of, message string }{{"ready", "Ready", ready},
+		{"network", NetworkUnavailable, network}} {
 		if status, when, ok := strings.Cut(value(words, c.key), "@"); ok {
 			o.Conditions = append(o.Conditions, Condition{Type: c.of, Status: status, ChangedAt: stamp(t, when),
-				Message: message})
+				Message: c.message})
 		}
 	}
 	if keys := value(words, "taints"); keys != "" {
@@ -252,6 +254,16 @@ func printed(got Timeline) string {
 			out.WriteString(" open")
 		}
 		fmt.Fprintf(&out, " from %s\n", strings.Join(s.Sources, "+"))
+	}
+	for _, m := range got.Milestones {
+		if m.Name == "network_available" {
+			fmt.Fprintf(&out, "%s %s-%s\n", m.Name, of(m.Earliest), of(m.Latest))
+		}
+	}
+	for _, n := range got.NotReady {
+		if n.Condition != "" {
+			fmt.Fprintf(&out, "%s at %s: %s\n", n.Condition, of(n.SeenAt), n.Message)
+		}
 	}
 	for _, s := range got.Taints {
 		if s.Present {

@@ -28,6 +28,7 @@ type world struct {
 	// restart.
 	lostFrom, lostUntil float64
 	skew                float64 // the control plane's clock minus the node's clock
+	worldNetwork
 }
 
 type worldTaint struct {
@@ -43,6 +44,7 @@ type post struct {
 	changedAt float64
 	message   string
 	taints    []string
+	network   []Condition
 }
 
 var never = math.Inf(1)
@@ -82,6 +84,7 @@ func newWorld(seed uint64) *world {
 	w.readiness()
 	w.drawTaints()
 	w.workload()
+	w.drawNetwork()
 	w.objects()
 	return w
 }
@@ -199,9 +202,10 @@ func (w *world) objects() {
 		status, changed = "True", w.boot-5000
 	}
 	if w.again {
-		w.posts = append(w.posts, post{at: w.boot - 4000, status: status, changedAt: changed, taints: keys(0)})
+		w.posts = append(w.posts, post{at: w.boot - 4000, status: status, changedAt: changed, taints: keys(0),
+			network: w.networkAt(w.boot)})
 	}
-	times := []float64{w.registered, w.ready}
+	times := append(w.networkTimes(), w.registered, w.ready)
 	if w.chance(0.3) {
 		w.lostFrom = w.ready + w.between(3, 30)
 		w.lostUntil = w.lostFrom + w.between(0.1, 10)
@@ -235,7 +239,7 @@ func (w *world) objects() {
 			}
 			status, held = now, false
 		}
-		w.posts = append(w.posts, post{at, true, status, changed, message, keys(at)})
+		w.posts = append(w.posts, post{at, true, status, changed, message, keys(at), w.networkAt(at)})
 	}
 }
 
@@ -268,6 +272,7 @@ func (w *world) object(i int) NodeSeen {
 		o.CreatedAt = floor(w.boot - 9000)
 	}
 	o.Conditions = []Condition{{Type: "Ready", Status: p.status, Message: p.message, ChangedAt: floor(p.changedAt)}}
+	o.Conditions = append(o.Conditions, p.network...)
 	for _, key := range p.taints {
 		o.Taints = append(o.Taints, Taint{key, "NoSchedule"})
 	}

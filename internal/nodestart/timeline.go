@@ -74,10 +74,11 @@ type Milestone struct {
 	Sources              []string
 }
 
-// NotReady is a message of the condition Ready, and the time when the agent first saw the message.
+// NotReady is a message that says why the node was not ready, and the time when the agent first saw the message.
 type NotReady struct {
-	SeenAt  time.Time
-	Message string
+	SeenAt    time.Time
+	Condition string // NetworkUnavailable; empty for the condition Ready
+	Message   string
 }
 
 // TaintSeen is a taint that kept workloads from the node.

@@ -34,7 +34,7 @@ func nodeStartUpOf(r api.NodeStartUpRecord) []span {
 }
 
 // nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. The span events are
-// the messages in which the kubelet reported that the node was not ready.
+// the messages of the node's conditions that say why the node was not ready.
 func nodeRootOf(r api.NodeStartUpRecord) span {
 	attributes := append(ofNode(r),
 		attribute.String(keyKind, kindNodeStartup),
@@ -46,7 +46,11 @@ func nodeRootOf(r api.NodeStartUpRecord) span {
 	attributes = appendList(attributes, keyMissing, r.Missing)
 	root := span{key: rootKey, name: "node start-up", start: r.BootedAt.Time, end: endOf(r)}
 	for _, n := range r.NotReady {
-		root.events = append(root.events, event{name: "node not ready", at: n.SeenAt.Time,
+		name := "node not ready"
+		if n.Condition == nodestart.NetworkUnavailable {
+			name = "network unavailable"
+		}
+		root.events = append(root.events, event{name: name, at: n.SeenAt.Time,
 			attributes: withoutEmpty(text(keyMessage, n.Message))})
 	}
 	if r.State == string(nodestart.StateGivenUp) {

@@ -53,7 +53,8 @@ func bootedNode() api.NodeStartUpRecord {
 			step("workload", "shop/web", timeline.PhasePull, timeline.CauseRegistry, 31, 37),
 			step("workload", "shop/web", timeline.PhasePull, timeline.CauseRegistry, 37, 37.5),
 		},
-		NotReady: []api.NotReadyRecord{{SeenAt: at(20), Message: "cni plugin not \xff initialized"}},
+		NotReady: []api.NotReadyRecord{{SeenAt: at(20), Message: "cni plugin not \xff initialized"},
+			{SeenAt: at(26), Condition: "NetworkUnavailable", Message: "Node created without a route"}},
 		DaemonSets: []api.DaemonSetPodRecord{
 			{DaemonSet: "cilium", Namespace: "kube-system", Name: "cilium-5xk2p", UID: "c1", State: timeline.StateReady,
 				Critical: true, CreatedAt: at(19.5), SettledAt: at(30), Total: api.Seconds(10500 * ms),

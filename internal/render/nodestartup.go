@@ -34,7 +34,11 @@ func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 	}
 	for _, n := range record.NotReady {
 		after := SecondsText(n.SeenAt.Sub(record.BootedAt.Time))
-		out.WriteString("  " + page.Wrap("seen after "+after+": "+terminal.Clean(n.Message)) + "\n")
+		reason := n.Message
+		if n.Condition != "" {
+			reason = n.Condition + ": " + n.Message
+		}
+		out.WriteString("  " + page.Wrap("seen after "+after+": "+terminal.Clean(reason)) + "\n")
 	}
 	if len(record.Missing) > 0 {
 		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(listed(record.Missing)) + "\n")

@@ -14,16 +14,19 @@ func TestNodeStartUpOfImpossibleDurations(t *testing.T) {
 	at := api.InstantOf(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)) // the boot is long before, at the zero time
 	for _, length := range []api.Seconds{math.MinInt64, -1, math.MaxInt64} {
 		record := api.NodeStartUpRecord{Node: "worker-1", Total: length, TotalError: length,
-			Phases:     []api.NodePhaseRecord{{Phase: "machine", Length: length, Error: length}},
-			NotReady:   []api.NotReadyRecord{{SeenAt: at, Message: "no network"}},
+			Phases: []api.NodePhaseRecord{{Phase: "machine", Length: length, Error: length}},
+			NotReady: []api.NotReadyRecord{{SeenAt: at, Message: "no network"},
+				{SeenAt: at, Condition: "NetworkUnavailable", Message: "no route"}},
 			Taints:     []api.TaintRecord{{Key: "a", RemovedAt: at}},
 			DaemonSets: []api.DaemonSetPodRecord{{Namespace: "a", Name: "b", Total: length, TotalError: length}}}
 		text := NodeStartUp(record, page110)
 		if strings.Contains(text, "922337") || strings.Contains(text, "-0.000") || strings.Contains(text, "±") {
 			t.Errorf("%d:\n%s", length, text)
 		}
-		if !strings.Contains(text, "seen after -: no network") {
-			t.Errorf("%d:\n%s", length, text)
+		for _, want := range []string{"seen after -: no network", "seen after -: NetworkUnavailable: no route"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d: no %q in\n%s", length, want, text)
+			}
 		}
 	}
 }

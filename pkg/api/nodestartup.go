@@ -62,10 +62,13 @@ type NodeMilestoneRecord struct {
 	Sources   []string `json:"sources"`
 }
 
-// NotReadyRecord is a message in which the kubelet reported that the node was not ready.
+// NotReadyRecord is a message of a condition of the Node object. The message says why the node was not ready.
 type NotReadyRecord struct {
-	SeenAt  Instant `json:"seen_at"` // when the agent received the message
-	Message string  `json:"message"` // at most 256 bytes, without credentials
+	SeenAt Instant `json:"seen_at"` // when the agent received the message
+	// Condition is "NetworkUnavailable" if the message is from the condition NetworkUnavailable. Condition is empty if
+	// the message is from the condition Ready.
+	Condition string `json:"condition,omitempty"`
+	Message   string `json:"message"` // at most 256 bytes, without credentials
 }
 
 // TaintRecord is a taint that kept workload pods off the node. RemovedAt is absent while the taint exists.
