@@ -74,9 +74,9 @@ func TestUrgentRequestEndsJitter(t *testing.T) {
 	})
 }
 
-// TestQueuedPodGetsSample requests the Events of a pod while another pod's watch has the only slot. No pod has requested
-// Events for a long time, so the agent took no sample when the pod arrived. The pod's watch must still begin at a
-// sample.
+// TestQueuedPodGetsSample requests the Events of a pod while another pod's watch has the only slot. No pod has
+// requested Events for a long time, so the agent took no sample when the pod arrived. The pod's watch must still begin
+// at a sample.
 func TestQueuedPodGetsSample(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.arrive("held", "x")()

@@ -43,8 +43,8 @@ func writeFile(w http.ResponseWriter, f page.File) {
 	_, _ = w.Write(f.Text)
 }
 
-// packed compresses responses at the default compression level. Clients request the page's files rarely, so compression uses
-// little CPU time.
+// packed compresses responses at the default compression level. Clients request the page's files rarely, so compression
+// uses little CPU time.
 func packed(handler http.HandlerFunc) http.Handler {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.EnableZstd(false))
 	if err != nil { // cannot happen, because these options are valid

@@ -9,8 +9,8 @@ import (
 // the Event counts as a conflict and changes nothing else.
 
 // The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
-// agent use the same clock, and truncation can only make a timestamp earlier. But somebody can set the clock back between
-// the Event's timestamp and its arrival.
+// agent use the same clock, and truncation can only make a timestamp earlier. But somebody can set the clock back
+// between the Event's timestamp and its arrival.
 const futureSlack = time.Second
 
 // maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The

@@ -37,7 +37,8 @@ func (c Client) Query(ctx context.Context, expression string) ([]Sample, error) 
 		return nil, err
 	}
 	if vector.Type != "vector" {
-		return nil, fmt.Errorf("query Prometheus for %s: the result must be a vector, but has the type %s", expression, vector.Type)
+		return nil, fmt.Errorf("query Prometheus for %s: the result must be a vector, but has the type %s", expression,
+			vector.Type)
 	}
 	var samples []Sample
 	for _, r := range vector.Result {
