@@ -33,7 +33,7 @@ async function why(response) {
   return 'unexpected response: ' + response.status + ' ' + message(response.statusText);
 }
 
-export function pause(milliseconds, signal) {
+function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
     signal?.addEventListener('abort', () => { clearTimeout(timer); reject(signal.reason); }, { once: true });

@@ -14,7 +14,7 @@ const orders = {
   cause: (a, b) => compare(mainCause(a), mainCause(b)) || b.causes[0]?.seconds - a.causes[0]?.seconds,
 };
 
-export const usualOrder = 'ended';
+const usualOrder = 'ended';
 
 export function choiceOf(query) {
   const asked = query.get('sort') ?? '';
@@ -80,7 +80,7 @@ const units = { m: 60000, h: 3600000, d: 86400000 };
 export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
 
 // rangeOf reads a range from an address. An instant that the address does not contain is NaN.
-export function rangeOf(query) {
+function rangeOf(query) {
   const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
 }
@@ -92,7 +92,7 @@ export function ignoredIn(query) {
   return name ? name + '=' + query.get(name) : '';
 }
 
-export function rangeSettings({ last, from, to }) { return { last, from: instant(from), to: instant(to) }; }
+function rangeSettings({ last, from, to }) { return { last, from: instant(from), to: instant(to) }; }
 
 export function hasRange({ last, from, to }) { return last !== '' || Number.isFinite(from) || Number.isFinite(to); }
 

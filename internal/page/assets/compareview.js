@@ -39,7 +39,7 @@ export class CompareView extends View {
 
   draw() {
     rows(this.#about, this.#sides.map((side, i) => this.#aboutSide(side, i)));
-    const charts = this.#sides.map((side) => chart(side));
+    const charts = this.#sides.map(chart);
     if (!charts.every(Boolean)) {
       write(this.verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
       rows(this.#rows, []);

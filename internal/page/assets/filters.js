@@ -1,7 +1,7 @@
 // The filters that several views share: a search, a time range, and values such as a workload or a registry.
 
 import { ofPod, ofView, readID } from './address.js';
-import { lengths } from './choice.js';
+import { hasRange, lengths } from './choice.js';
 import { element, mark, write, sync } from './dom.js';
 import { atOf, fieldOf, zoneOf } from './settings.js';
 import { visible } from './text.js';
@@ -31,11 +31,10 @@ export class Filters {
     if (document.activeElement !== this.search) this.search.value = choice.words;
     this.#range = choice.range;
     const { last, from, to } = choice.range;
-    const custom = Number.isFinite(from) || Number.isFinite(to);
     const options = [['', 'any time'], ...lengths, ['custom', 'from … to …']];
     if (last && !options.some(([value]) => value === last)) options.splice(-1, 0, [last, 'last ' + last]);
     if (this.#select.options.length !== options.length) this.#select.replaceChildren(...options.map(([value, name]) => new Option(name, value)));
-    const chosen = last || (custom ? 'custom' : '');
+    const chosen = last || (hasRange(choice.range) ? 'custom' : '');
     if (chosen || this.#select.value !== 'custom' || document.activeElement !== this.#select) this.#select.value = chosen;
     this.#custom.hidden = this.#select.value !== 'custom';
     for (const [field, at] of [[this.#from, from], [this.#to, to]]) if (document.activeElement !== field) field.value = fieldOf(at);

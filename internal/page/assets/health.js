@@ -28,8 +28,5 @@ export class Health {
 
   now() { return Date.now() + this.#ahead; }
 
-  complaint() {
-    const down = this.evidence?.parts.filter((p) => !p.up) ?? [];
-    return down.map((p) => spaced(p.part)).join(', ');
-  }
+  complaint() { return this.evidence?.parts.filter((p) => !p.up).map((p) => spaced(p.part)).join(', ') ?? ''; }
 }

@@ -108,15 +108,14 @@ export class PodView extends View {
     write(this.#owner, r.owner ? 'owned by ' + ownerOf(r) : 'no owner');
     mark(this.#owner, 'href', ofView('startups', { owner: workloadOf(r) }));
     write(this.#node, 'on node ' + visible(r.node));
-    write(this.#details, ['created ' + stamp(chart.createdAt), 'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].join(' · '));
+    write(this.#details, 'created ' + stamp(chart.createdAt) + ' · took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : ''));
     mark(this.#links.compare, 'href', ofView('startups', { owner: workloadOf(r), a: idOf(r) }));
     const path = 'api/v1/pods/' + podPath(r);
     mark(this.#links.json, 'href', path);
     mark(this.#links.trace, 'href', path.replace('?', '/trace?'));
-    const notes = [this.#source.problem, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod was deleted at ' + stamp(Date.parse(r.gone_at)) + '. The agent keeps it in the history for a while.',
+    list(this.#notes, [this.#source.problem, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod was deleted at ' + stamp(Date.parse(r.gone_at)) + '. The agent keeps it in the history for a while.',
       r.reconstructed && 'Reconstructed: this start-up was complete before the agent saw the pod.',
-      r.clock_skew && "The control plane's clock minus the node's clock is " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
-    list(this.#notes, notes);
+      r.clock_skew && "The control plane's clock minus the node's clock is " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean));
   }
 
   #drawDownloads(r, going) {

@@ -1,6 +1,7 @@
 // The reader's settings, which the browser stores: the theme and the time zone. Instants are in ms since 1970.
 
 import { mark, write } from './dom.js';
+import { pad } from './text.js';
 
 const THEME = 'podlapse-theme';
 const order = ['system', 'dark', 'light'];
@@ -8,8 +9,7 @@ const order = ['system', 'dark', 'light'];
 export function themeButton(button) {
   let theme = order.includes(kept(THEME)) ? kept(THEME) : 'system';
   const apply = () => {
-    if (theme === 'system') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
+    document.documentElement.dataset.theme = theme;
     write(button, 'theme: ' + theme);
   };
   button.addEventListener('click', () => {
@@ -56,7 +56,6 @@ export function stamp(at) { return known(at) ? iso(at).slice(0, 23).replace('T',
 export function zoneOf(at) {
   if (!local) return 'UTC';
   const minutes = -new Date(at).getTimezoneOffset();
-  const pad = (n) => String(n).padStart(2, '0');
   return (minutes < 0 ? '-' : '+') + pad(Math.floor(Math.abs(minutes) / 60)) + ':' + pad(Math.abs(minutes) % 60);
 }
 

@@ -13,8 +13,7 @@ function show(character) { return '⟨' + character.codePointAt(0).toString(16).
 
 // The function `visible` limits the length of a text and adds the number of removed characters.
 export function visible(text, most = NAMES) {
-  if (text === undefined || text === null) return '';
-  text = String(text);
+  text = String(text ?? '');
   const more = text.length - most;
   if (more > 0) text = text.slice(0, most);
   text = text.toWellFormed().replace(hidden, show).replace(piled, '$1');
@@ -76,4 +75,4 @@ export function percent(part, whole) {
 
 export function count(n, one, many) { return n + ' ' + (n === 1 ? one : many); }
 
-function pad(n) { return String(n).padStart(2, '0'); }
+export function pad(n) { return String(n).padStart(2, '0'); }

@@ -181,8 +181,7 @@ function nameOf(r) {
   switch (r.kind) {
     case 'phase': return [r.phase, ...r.merged].join(' + ');
     case 'layer': return 'layer ' + r.number + ' · ' + bytes(r.layer.size);
-    case 'download': return 'download, total';
-    default: return 'unpack, total';
+    default: return r.kind + ', total';
   }
 }
 
@@ -193,7 +192,7 @@ function remark(r) {
 }
 
 function explain(about, chart) {
-  if (about.reason !== undefined && about.kind === undefined) {
+  if (!about.kind) { // an Event
     return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clockZone(chart.createdAt + 1000 * about.at)], ['container', about.container], ['from', 'the kubelet']] };
   }
   const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clockZone(chart.createdAt + 1000 * about.from)];
@@ -224,8 +223,6 @@ function pullFacts(p) {
 
 function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }
 
-const steps = [1, 2, 5];
-
 function ticks(total, most) {
   if (!(total > 0)) return [0];
   const step = stepOf(total, most);
@@ -239,7 +236,7 @@ function stepOf(total, most) {
     for (const step of [30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]) if (total / step <= most) return step;
   }
   for (let power = 1e-4; ; power *= 10) {
-    for (const step of steps) if (total / (step * power) <= most) return step * power;
+    for (const step of [1, 2, 5]) if (total / (step * power) <= most) return step * power;
   }
 }
 

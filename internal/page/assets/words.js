@@ -26,14 +26,14 @@ const causes = {
   unknown: 'unknown (no evidence)',
 };
 
-// nodeCauses are the causes that only the start-up of the node has.
-const nodeCauses = { __proto__: null, machine: 'the machine', taint_owner: "the taint's owner", none: 'none (the node waited for a pod)' };
+// nodeCauses adds the causes that only the start-up of the node has.
+const nodeCauses = { __proto__: causes, machine: 'the machine', taint_owner: "the taint's owner", none: 'none (the node waited for a pod)' };
 
 export function causeNames() { return Object.keys(causes); }
 
-export function causeName(cause) { return causes[cause] ?? nodeCauses[cause] ?? visible(cause); }
+export function causeName(cause) { return nodeCauses[cause] ?? visible(cause); }
 
-export function causeStyle(cause) { return cause in causes || cause in nodeCauses ? cause : 'unknown'; }
+export function causeStyle(cause) { return cause in nodeCauses ? cause : 'unknown'; }
 
 // The function `possible` returns the phases that a row can stand for. For a group phase, these are the phases in `merged`.
 export function possible(phase, merged) {
