@@ -11,6 +11,9 @@ import { brief, count, message, percent, visible } from './text.js';
 import { View } from './view.js';
 import { causeName, spaced } from './words.js';
 
+const LEAST = 3000; // milliseconds between two requests for the start-up of the node
+const MOST = 30000; // the same after several errors
+
 export class NodeView extends View {
   #nodeOf;
   #health;
@@ -25,7 +28,11 @@ export class NodeView extends View {
     this.#health = health;
     this.compose([], ...[table(['State', '#Start-ups'], this.#states), table(['Cause', '#Time', '#Share'], this.#causes), table(['Registry of pulled images', '#Pods'], this.#registries)].map((t) => element('div', 'panel', t)), this.#startUp.root,
       element('p', 'facts', 'This page shows one node. To list all nodes, run: kubectl podlapse nodes. To open the page of another node, run: kubectl podlapse page NODE.'));
-    known.listen((change) => { if (change.whole) this.changed(); });
+    known.listen((change) => {
+      if (!change.whole) return;
+      this.#startUp.forget(); // the agent might have restarted
+      this.changed();
+    });
   }
 
   show() { this.redraw(); }
@@ -50,31 +57,46 @@ class NodeStartUp {
   #bar = new CauseBar();
   #phases = element('tbody');
   #notes = element('ul', 'gaps');
-  #over = false; // true to stop requests while the view is open
-  #ask = new Aggregate('api/v1/node/startup', 3000, (record) => this.#draw(record), (error) => { if (error?.status) this.#stop(true); });
+  #next = 0; // earliest time of the next request
+  #wait = LEAST; // milliseconds after the next error
+  #ask = new Aggregate('api/v1/node/startup', LEAST, (record) => this.#draw(record), (error) => this.#fares(error));
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // With --node-startup, `want` requests the record once, and then every few seconds while the node starts.
+  // With --node-startup, `want` requests the record once, and then every few seconds while more evidence can arrive.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;
-    else if (!this.#over) this.#ask.want();
+    else if (performance.now() >= this.#next) this.#ask.want();
   }
 
-  hide() { this.#stop(false); }
+  forget() {
+    this.#next = 0;
+    this.#wait = LEAST;
+  }
 
-  #stop(over) {
+  hide() {
     this.#ask.stop();
-    this.#over = over;
+    this.forget();
+  }
+
+  #stop(next) {
+    this.#ask.stop();
+    this.#next = next;
+  }
+
+  // An agent that responds with 404 has no record until it restarts.
+  #fares(error) {
+    if (error) this.#stop(error.status === 404 ? Infinity : performance.now() + this.#wait);
+    this.#wait = error ? Math.min(2 * this.#wait, MOST) : LEAST;
   }
 
   #draw(record) {
-    if (record.state !== 'starting') this.#stop(true);
+    if (!record.partial) this.#stop(Infinity);
     this.root.hidden = false;
     write(this.#verdict, message(record.verdict));
     this.#bar.draw(record.phases);
     phaseRows(this.#phases, record.phases);
-    list(this.#notes, [record.reconstructed && 'Reconstructed: the agent started after this start-up.', ...record.missing.map((m) => 'No evidence for ' + visible(m))].filter(Boolean));
+    list(this.#notes, [record.partial && 'More evidence can arrive.', record.reconstructed && 'Reconstructed: the agent started after this start-up.', ...record.missing.map((m) => 'No evidence for ' + visible(m))].filter(Boolean));
   }
 }

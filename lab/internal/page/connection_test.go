@@ -230,15 +230,29 @@ func TestHiddenPageDisconnects(t *testing.T) {
 func failingProxy(t *testing.T, address, path string) (server string, repair func()) {
 	t.Helper()
 	var repaired atomic.Bool
+	server = interceptingProxy(t, address, path, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if !repaired.Load() {
+			http.Error(w, "bad gateway", http.StatusBadGateway)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	})
+	return server, func() { repaired.Store(true) }
+}
+
+// interceptingProxy is a proxy that calls intercept for requests with the path. The handler "pass" forwards a request.
+func interceptingProxy(t *testing.T, address, path string,
+	intercept func(w http.ResponseWriter, r *http.Request, pass http.Handler)) (server string) {
+	t.Helper()
 	proxy := &httputil.ReverseProxy{FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == path && !repaired.Load() {
-			http.Error(w, "bad gateway", http.StatusBadGateway)
+		if r.URL.Path == path {
+			intercept(w, r, proxy)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
-	return listener.URL, func() { repaired.Store(true) }
+	return listener.URL
 }
