@@ -52,6 +52,23 @@ func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	}
 }
 
+// TestCausesHaveColors checks that the style sheet has a color for each cause of a pod's start-up. Without the color of
+// one of its causes, a bar in the list of start-ups would be invisible.
+func TestCausesHaveColors(t *testing.T) {
+	tab := modules(t)
+	causes := ask[[][]string](t, tab, `(async () => {
+		const colors = getComputedStyle(document.documentElement);
+		return `+module("words.js")+`.causeNames().map((c) => [c, colors.getPropertyValue('--' + c)]); })()`)
+	if len(causes) < 10 {
+		t.Errorf("the page knows only the causes %q", causes)
+	}
+	for _, cause := range causes {
+		if cause[1] == "" {
+			t.Errorf("the cause %s has no color", cause[0])
+		}
+	}
+}
+
 // TestTheme switches from the system's theme to the dark theme and to the light theme, and checks that the page keeps
 // the choice.
 func TestTheme(t *testing.T) {
