@@ -92,10 +92,7 @@ func TestRecordIsPartialWithoutEvents(t *testing.T) {
 		n := startNode(t, procDir(t, booted, "boot-1"))
 		node := starting(time.Now())
 		n.server.Put(node)
-		n.server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
-			Name: fmt.Sprintf("node-a.%x", time.Now().Add(-time.Second).UnixNano())}, Reason: "Starting",
-			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-a"},
-			Source:         corev1.EventSource{Component: "kubelet"}})
+		n.server.Put(kubeletStarted())
 		time.Sleep(1500 * time.Millisecond)
 		n.server.Put(ready(node, time.Now()))
 		n.show(timeline.Timeline{UID: "1", Namespace: "shop", Name: "web", State: timeline.StateReady,

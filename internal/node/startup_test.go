@@ -185,10 +185,7 @@ func TestStartUp(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		node := starting(time.Now(), "node.cilium.io/agent-not-ready")
 		n.server.Put(node)
-		n.server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
-			Name: fmt.Sprintf("node-a.%x", time.Now().Add(-time.Second).UnixNano())}, Reason: "Starting",
-			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-a"},
-			Source:         corev1.EventSource{Component: "kubelet"}})
+		n.server.Put(kubeletStarted())
 		time.Sleep(20 * time.Second)
 		node = ready(node, time.Now())
 		n.server.Put(node)
@@ -272,4 +269,12 @@ func TestStartUpWithoutBootTime(t *testing.T) {
 			t.Error("a record without a boot time")
 		}
 	})
+}
+
+// kubeletStarted returns the Event of a kubelet that started a second ago.
+func kubeletStarted() *corev1.Event {
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: fmt.Sprintf("node-a.%x", time.Now().Add(-time.Second).UnixNano())}, Reason: "Starting",
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "node-a"},
+		Source:         corev1.EventSource{Component: "kubelet"}}
 }
