@@ -224,7 +224,10 @@ func TestLateAgentReadsFewEvents(t *testing.T) {
 					t.Errorf("Events before %v are reported as missing", since)
 				}
 				b.expect("x", "Old", "watched")
-				if got := statsOf(b.events); got.Starts != [3]uint64{0, 1, 1} || got.Received > 20 {
+				// Before the last pod is requested, the watches of the other pods can already be open.
+				got := statsOf(b.events)
+				if got.Starts[0] != 0 || got.Starts[1] != 1 || got.Starts[2] < 1 || got.Starts[2] > uint64(len(uids)) ||
+					got.Received > 20 {
 					t.Errorf("stats %+v", got)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,10 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 	if err := os.MkdirAll(a.results, 0o755); err != nil {
 		return fmt.Errorf("create the directory of the results: %w", err)
 	}
+	version, err := agentVersion(ctx, a.agent)
+	if err != nil {
+		return err
+	}
 	names := stack.Names()
 	if a.stack != "" {
 		names = []string{a.stack}
@@ -47,6 +52,7 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 		if err != nil {
 			return fmt.Errorf("stack %s: %w", name, err)
 		}
+		result.Agent = version
 		if err := result.Write(a.results); err != nil {
 			return err
 		}
@@ -108,6 +114,19 @@ func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (
 		result.Outcomes = append(result.Outcomes, outcome)
 	}
 	return result, nil
+}
+
+// agentVersion returns the version of the agent's program. The program prints "podlapse-agent VERSION (...)".
+func agentVersion(ctx context.Context, program string) (string, error) {
+	output, err := exec.CommandContext(ctx, program, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("run %s version: %w", program, err)
+	}
+	fields := strings.Fields(string(output))
+	if len(fields) < 2 {
+		return "", fmt.Errorf("%s version printed %q, want a version", program, output)
+	}
+	return fields[1], nil
 }
 
 func readVersions(ctx context.Context, n node.Node, r *matrix.Result) error {

@@ -59,6 +59,9 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	if a.command == "down" {
 		return down(ctx, n)
 	}
+	if a.command == "matrix" {
+		return tryStacks(ctx, n, a, stdout) // the matrix replaces the running node
+	}
 	if n.Stack, err = choose(n.RunningStack(), a.stack); err != nil {
 		return UsageError{err.Error()}
 	}
@@ -70,8 +73,6 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return status(ctx, n, stdout)
 	case "scenario":
 		return play(ctx, n, a, stdout)
-	case "matrix":
-		return tryStacks(ctx, n, a, stdout)
 	}
 	return up(ctx, n, a, stdout, stderr)
 }

@@ -30,8 +30,8 @@ scenarios on each node.
 stack only.
 [Tried versions](install.md#tried-versions) also lists the tests that do not use a stack, and what was not tested.
 
-| stack | Kubernetes | runtime | tried | install | first-light | pulls | lost-events | restart |
-|---|---|---|---|---|---|---|---|---|
+| stack | Kubernetes | runtime | tried | agent | install | first-light | pulls | lost-events | restart |
+|---|---|---|---|---|---|---|---|---|---|
 `
 
 const accuracyHeading = `
@@ -61,7 +61,7 @@ func Page(results []Result, stacks []string) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	for _, r := range results {
-		cells := []string{"`" + r.Stack + "`", r.Kubernetes, r.Runtime, r.TriedAt.Format("2006-01-02")}
+		cells := []string{"`" + r.Stack + "`", r.Kubernetes, r.Runtime, r.TriedAt.Format("2006-01-02"), "`" + r.Agent + "`"}
 		for _, name := range []string{"install", "first-light", "pulls", "lost-events", "restart"} {
 			cells = append(cells, r.mark(name))
 		}

@@ -20,6 +20,7 @@ type Result struct {
 	Lacks      []string  `json:"lacks,omitempty"`
 	Kubernetes string    `json:"kubernetes"` // version of the kubelet
 	Runtime    string    `json:"runtime"`    // name and version
+	Agent      string    `json:"agent"`      // the agent's version, from `podlapse-agent version`
 	TriedAt    time.Time `json:"tried_at"`
 	Outcomes   []Outcome `json:"outcomes"`
 }

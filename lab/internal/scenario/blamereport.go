@@ -11,14 +11,10 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/blame"
 	"github.com/podlapse/podlapse/lab/internal/matrix"
-	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// The limits of the exam.
-const (
-	mostUnattributed = 0.10 // largest allowed unattributed share of the judged time
-	mostUnjudged     = 0.15 // largest allowed share of time that is not judged; a larger share is a fault of the lab
-)
+// mostUnjudged is the largest allowed share of time that is not judged. A larger share is a fault of the lab.
+const mostUnjudged = 0.15
 
 // report prints the results and adds problems to the verdict.
 func (e *exam) report(ctx context.Context, v *Verdict) error {
@@ -56,11 +52,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	v.Figure(matrix.FigureNone, "%.1f %%", 100*unattributed)
 	v.Figure(matrix.FigureWrong, "%.3f s", sum.Wrong.Seconds())
 	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's error bound\n", compared)
-	// The limit applies only to the current stack, because the other stacks lack some sources. docs/compatibility.md
-	// shows the unattributed share on each stack.
-	if e.bench.Node.Stack.Name == stack.Current && unattributed > mostUnattributed {
-		v.Problem("%.1f %% of the judged time is unattributed, want at most %.0f %%", 100*unattributed,
-			100*mostUnattributed)
+	if limit := e.bench.Node.Stack.MaxUnattributed; unattributed > limit {
+		v.Problem("%.1f %% of the judged time is unattributed, want at most %.0f %%", 100*unattributed, 100*limit)
 	}
 	if unjudged > mostUnjudged {
 		v.Problem("%.1f %% of all time was not judged, want at most %.0f %%: the exam is not conclusive", 100*unjudged,

@@ -41,6 +41,9 @@ type Stack struct {
 	Lacks []Feature `json:"lacks"`
 	// Limits contains one sentence for each fact that the stack's programs cannot report.
 	Limits []string `json:"limits"`
+	// MaxUnattributed is the largest allowed share of the time in the scenario "blame" that the agent reports as
+	// unattributed. If a file omits the share, the share is 0.1. Stacks that lack a source need a larger share.
+	MaxUnattributed float64 `json:"max_unattributed"`
 }
 
 // Feature is a feature of Kubernetes that some stacks lack.
@@ -145,7 +148,7 @@ func read(name string) (Stack, error) {
 	if err != nil {
 		return Stack{}, fmt.Errorf("read the stack %s: %w", name, err)
 	}
-	s := Stack{Name: name}
+	s := Stack{Name: name, MaxUnattributed: 0.1}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&s); err != nil {
