@@ -19,6 +19,9 @@ import (
 // build's work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
+// niceness is the niceness of a build. A build takes minutes, so it must not slow down other work on the machine.
+const niceness = "10"
+
 // compile runs the command `go build` for one group of programs and reports the progress.
 func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	flags, err := g.linkerFlags(b.Source)
@@ -30,7 +33,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	for _, p := range g.programs {
 		arguments = append(arguments, p.pkg)
 	}
-	cmd := exec.CommandContext(ctx, "go", arguments...)
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", niceness, "go"}, arguments...)...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
 	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
 	// settings.
