@@ -68,13 +68,13 @@ func TestReportStatesItsPeriod(t *testing.T) {
 		"records": append([]*fakeAgent{&old}, cluster[1:]...)} {
 		server := clusterOf(t, agents)
 		for format, want := range map[string]string{
-			"table": "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 failed)",
-			"html":  "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 failed)",
+			"table": "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 unsuccessful)",
+			"html":  "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 unsuccessful)",
 			"json":  `"since": "2026-03-02T11:00:00`,
 			"yaml":  `since: "2026-03-02T11:00:00`,
 		} {
 			got := atNoon(t, server, "report", "--since", "6m", "-o", format)
-			if !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "18 start-ups (0 failed)") {
+			if !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "18 start-ups (0 unsuccessful)") {
 				t.Errorf("%s, %s: no %q in\n%s", name, format, want, got.stdout)
 			}
 		}

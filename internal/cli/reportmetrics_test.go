@@ -27,7 +27,7 @@ func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string
 }
 
 func TestReportFromPrometheus(t *testing.T) {
-	const want = `1970-01-01 02:06 to 1970-01-01 04:06 UTC: 2 nodes, 41 start-ups (1 failed), 1 in progress. ` +
+	const want = `1970-01-01 02:06 to 1970-01-01 04:06 UTC: 2 nodes, 41 start-ups (1 unsuccessful), 1 in progress. ` +
 		`The successful start-ups took 186 s. 120 s of this time was lost.
 Note: Prometheus estimates numbers from scrapes, so the numbers can differ from the agents' numbers.
 
@@ -54,7 +54,7 @@ WORST WORKLOADS
 	}
 	with := reportOf(t, fleetmetricstest.Fleet(true))
 	const web = "deployment shop/web: 4.0 times the time that the others need; 120 s lost in 30 start-ups, most in " +
-		"network (100 s); 1 start-up failed\n" +
+		"network (100 s); 1 start-up unsuccessful\n" +
 		"(10 start-ups are not assigned to a workload, because an agent reached the limit of --metrics-workloads)\n"
 	if with.stdout != want+web {
 		t.Errorf("got\n%s\nwant\n%s", with.stdout, want+web)

@@ -44,7 +44,7 @@ type MeasuredRow struct {
 	Lost     float64 // observed time minus expected time
 	Expected float64 // time that other nodes or registries need for the same work; unknown (0) for causes and workloads
 	StartUps float64 // successful start-ups of a node or workload
-	Failures float64 // failed start-ups of a workload, or failed pulls
+	Failures float64 // unsuccessful start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
 	// Most names the largest part of the lost time. In the row of a node, the field Most names a kind of work. In the

@@ -91,7 +91,7 @@ type Row struct {
 	Lost       api.Seconds `json:"lost_seconds"`
 	Seconds    api.Seconds `json:"seconds,omitempty"` // observed time; absent for nodes and registries
 	StartUps   int         `json:"start_ups,omitempty"`
-	Failures   int         `json:"failures,omitempty"` // failed start-ups of a workload, or failed pulls
+	Failures   int         `json:"failures,omitempty"` // unsuccessful start-ups of a workload, or failed pulls
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`

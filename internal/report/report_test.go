@@ -157,7 +157,7 @@ func TestTruth(t *testing.T) {
 			"deployment shop/two: 1.6 times the time that the others need; 40 s lost in 12 start-ups, most in " +
 			"network " +
 			"(40 s)",
-		first.Summary: "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes, 60 start-ups (0 failed), 0 in progress. " +
+		first.Summary: "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes, 60 start-ups (0 unsuccessful), 0 in progress. " +
 			"The " +
 			"start-ups took 1616 s. 1172 s of this time was lost.",
 	} {
@@ -178,7 +178,7 @@ func TestUnfinishedStartUps(t *testing.T) {
 	// Like the others, five start-ups would need 50 s.
 	want := "deployment shop/stuck: 23.0 times the time that the others need; 1100 s lost in 5 start-ups, most in " +
 		"config " +
-		"(1100 s); 2 start-ups failed; 3 start-ups in progress"
+		"(1100 s); 2 start-ups unsuccessful; 3 start-ups in progress"
 	if got := r.Workloads.text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -11,7 +11,7 @@ import (
 // The function "summary" describes the whole report. The argument "measured" names the start-ups whose total duration
 // is r.Seconds, for example "The start-ups". If the argument "compared" is false, the function omits the lost time.
 func summary(r Report, measured string, compared bool) string {
-	text := fmt.Sprintf("%s to %s: %s, %s (%d failed), %d in progress. %s took %s.",
+	text := fmt.Sprintf("%s to %s: %s, %s (%d unsuccessful), %d in progress. %s took %s.",
 		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
 		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
 		measured, length(r.Seconds))
@@ -41,7 +41,7 @@ func registrySentence(r Row) string {
 	} else {
 		parts = append(parts, plural(r.Pulls, "pull", "pulls"))
 	}
-	return "registry " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls")...), "; ")
+	return "registry " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls", "failed")...), "; ")
 }
 
 // imageSentence also compares the time per byte, because a large image takes longer from any registry.
@@ -62,7 +62,7 @@ func imageSentence(r Row, image, all api.PullTotals) string {
 	if perByte > 0 && ofOthers > 0 {
 		parts[len(parts)-1] += fmt.Sprintf(", %.1f times the time per byte", perByte/ofOthers)
 	}
-	return "image " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls")...), "; ")
+	return "image " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls", "failed")...), "; ")
 }
 
 func ratePerByte(s api.SizedTotals) float64 {
@@ -79,7 +79,7 @@ func workloadSentence(r Row) string {
 	}
 	parts := []string{first, fmt.Sprintf("%s lost in %s", length(r.Lost),
 		plural(r.StartUps+r.InProgress, "start-up", "start-ups")) + mostText(r)}
-	return r.Name + ": " + strings.Join(append(parts, endings(r, "start-up", "start-ups")...), "; ")
+	return r.Name + ": " + strings.Join(append(parts, endings(r, "start-up", "start-ups", "unsuccessful")...), "; ")
 }
 
 func mostText(r Row) string {
@@ -89,10 +89,12 @@ func mostText(r Row) string {
 	return fmt.Sprintf(", most in %s (%s)", r.Most, length(r.MostLost))
 }
 
-// The function "endings" states how many start-ups or pulls failed, and how many are in progress.
-func endings(r Row, one, many string) (parts []string) {
+// The function "endings" states how many start-ups or pulls had no success, and how many are in progress. A start-up
+// can end without success although nothing failed, for example because a client deleted the pod. So the argument
+// "without" is "unsuccessful" for start-ups and "failed" for pulls.
+func endings(r Row, one, many, without string) (parts []string) {
 	if r.Failures > 0 {
-		parts = append(parts, plural(r.Failures, one, many)+" failed")
+		parts = append(parts, plural(r.Failures, one, many)+" "+without)
 	}
 	if r.InProgress > 0 {
 		parts = append(parts, plural(r.InProgress, one, many)+" in progress")

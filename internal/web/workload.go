@@ -36,6 +36,7 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	owner = timeline.Owner(records[0].Owner) // with the kind in the right case
 	summary := workload.Summarize(records, workload.Options{Compare: revisions,
 		NoRevisions: !workload.HasVersions(owner.Kind) && len(revisions) == 0})
 	for _, name := range revisions {
@@ -74,8 +75,12 @@ func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	return names, true
 }
 
-// ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. If the agent knows no
-// start-up of the workload, or cannot read the start-ups, ownedBy writes an error response and returns false.
+// maxHints is the number of workloads that an error names.
+const maxHints = 5
+
+// ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. ownedBy ignores the
+// case of the owner's kind. If the agent knows no start-up of the workload, or cannot read the start-ups, ownedBy
+// writes an error response and returns false. The error names other workloads of the namespace.
 func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner) (
 	records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
@@ -83,9 +88,20 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		return nil, 0, false
 	}
 	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
+	var others []string
+	matches := func(o timeline.Owner) bool {
+		if o.Name == owner.Name && strings.EqualFold(o.Kind, owner.Kind) {
+			return true
+		}
+		if other := fmt.Sprintf("%.63s/%.253s", o.Kind, o.Name); len(others) < maxHints && o.Name != "" &&
+			!slices.Contains(others, other) {
+			others = append(others, other)
+		}
+		return false
+	}
 	entries := 0
 	for _, s := range all {
-		if s.there != nil && s.there.Owner != owner {
+		if s.there != nil && !matches(s.there.Owner) {
 			continue
 		}
 		record, err := s.record()
@@ -93,7 +109,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		case err != nil:
 			a.internalError(w, err)
 			return nil, 0, false
-		case timeline.Owner(record.Owner) != owner:
+		case !matches(timeline.Owner(record.Owner)):
 		case len(records) == 0 || len(records) < maxSummarized && entries < maxEntries:
 			records = append(records, record)
 			entries += len(record.Phases) + len(record.Milestones) + len(record.Pulls)
@@ -102,8 +118,12 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		}
 	}
 	if len(records) == 0 {
-		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf(
-			"no start-up of %.63s %.63s/%.253s is known on this node", owner.Kind, namespace, owner.Name))
+		reason := fmt.Sprintf("no start-up of %.63s %.63s/%.253s is known on this node", owner.Kind, namespace,
+			owner.Name)
+		if len(others) > 0 {
+			reason += "; known workloads of the namespace: " + strings.Join(others, ", ")
+		}
+		writeError(w, http.StatusNotFound, "not_found", reason)
 		return nil, 0, false
 	}
 	return records, earlier, true

@@ -54,6 +54,16 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
+// TestKindInAnyCase requests a workload with the kind in lower case, as in a kubectl command.
+func TestKindInAnyCase(t *testing.T) {
+	f := &fake{timelines: startuptest.RolledOut("first", "second")}
+	want := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/StatefulSet/web").Body.String()
+	got := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/statefulset/web")
+	if got.Code != http.StatusOK || got.Body.String() != want {
+		t.Errorf("got %d %s, want %s", got.Code, got.Body, want)
+	}
+}
+
 // TestManyStartUps requests a workload with more start-ups than a summary covers. The summary must omit the earliest
 // start-ups, and say so.
 func TestManyStartUps(t *testing.T) {
@@ -98,7 +108,8 @@ func TestLargeStartUps(t *testing.T) {
 func TestUnknownWorkload(t *testing.T) {
 	f := &fake{timelines: startuptest.RolledOut("first", "second")}
 	for target, want := range map[string]string{
-		"/shop/StatefulSet/db":                       "no start-up of StatefulSet shop/db is known on this node",
+		"/shop/StatefulSet/db": "no start-up of StatefulSet shop/db is known on this node; known workloads of the " +
+			"namespace: StatefulSet/web",
 		"/shop/Deployment/web":                       "no start-up of Deployment shop/web is known on this node",
 		"/other/StatefulSet/web":                     "no start-up of StatefulSet other/web is known on this node",
 		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node`,
