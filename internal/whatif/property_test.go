@@ -196,6 +196,13 @@ func randomPod(random *rand.Rand) simulatedPod {
 			c.startable = between(random, 0, 20*time.Second)
 			c.startupDelay = time.Duration(max(random.IntN(20)-10, 0)) * time.Second
 		}
+		if c.absent && chance(6) {
+			for n := range 1 + random.IntN(3) {
+				backoff := 10 * time.Second << n
+				c.failedPulls = append(c.failedPulls,
+					failedPull{between(random, 0, 300*ms), between(random, backoff, backoff+4*time.Second)})
+			}
+		}
 		if chance(3) {
 			for range 1 + random.IntN(3) {
 				c.ahead = append(c.ahead, between(random, ms, 30*time.Second))
@@ -232,6 +239,9 @@ func (s *simulation) record(pod simulatedPod, random *rand.Rand) api.Record {
 			Attempt: step.attempt, StartAt: at(from - created), EndAt: at(end - created),
 			Length: api.Seconds(end - from), Error: api.Seconds(2*unsure + max(end-exact-unsure, 0) +
 				max(from-exact+step.length-unsure, 0))}
+		if step.phase == timeline.PhaseUnattributed {
+			p.MergedWith = []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull}
+		}
 		if random.IntN(40) == 0 {
 			spoil(&p, random)
 		}
@@ -278,7 +288,7 @@ func (s *simulation) record(pod simulatedPod, random *rand.Rand) api.Record {
 func (s *simulation) pullRecord(c *simulatedContainer, unsure time.Duration) api.PullRecord {
 	p := api.PullRecord{Container: c.name, Kind: c.kind, Image: c.name, Outcome: imagepull.OutcomePresent}
 	if c.absent {
-		p.Outcome = imagepull.OutcomeDownloaded
+		p.Outcome, p.Attempt = imagepull.OutcomeDownloaded, len(c.failedPulls)
 		p.Pull, p.Error = new(api.Seconds(c.pull)), new(api.Seconds(unsure))
 		if p.PullsAhead = len(c.ahead); p.PullsAhead > 0 {
 			p.BlockedBy = &api.BlockerRecord{Image: "other"}

@@ -107,7 +107,7 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 // endsWithOthers reports whether something that the model cannot predict can decide when the pod is ready. The result
 // is true in three cases:
 //   - The pod waited for a readiness gate.
-//   - A group phase can contain a wait for something outside the pod, and the change might not shorten this phase. If
+//   - A group phase can contain a wait for something outside the pod, and the change might not remove this phase. If
 //     the change saves time only in phases, the group phases before the first shortened phase do not count.
 //   - A main container or a sidecar restarted, and the change does not name this container.
 //
@@ -124,7 +124,8 @@ func (s *startUp) endsWithOthers(c change) bool {
 	for i := range s.phases {
 		phase := &s.phases[i]
 		if slices.Contains(phasesOf(phase), timeline.PhaseReadinessGates) ||
-			begun && phase.Phase.IsGroup() && s.spans[i].others && (c.saved[i].low == 0 || c.doubt[i]) {
+			begun && phase.Phase.IsGroup() && s.spans[i].others &&
+				(c.saved[i].high < s.spans[i].most || c.doubt[i]) {
 			return true
 		}
 		begun = begun || c.saved[i].high > 0

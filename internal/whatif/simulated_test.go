@@ -18,6 +18,7 @@ type simulatedContainer struct {
 	kind             timeline.ContainerKind
 	ahead            []time.Duration // the remaining times of the pulls that are ahead in the queue of the node
 	pull             time.Duration
+	failedPulls      []failedPull // pulls that fail quickly before the pull that succeeds
 	create, start    time.Duration
 	run              time.Duration // run of an init container
 	hook             time.Duration // post-start hook
@@ -35,6 +36,9 @@ type simulatedContainer struct {
 	waits            time.Duration // if not 0, the fixed length of the wait for the ConfigMap
 	absent, parallel bool          // parallel: the node pulls in parallel
 }
+
+// failedPull is a pull that fails quickly, with the back-off after it.
+type failedPull struct{ pull, backoff time.Duration }
 
 // simulatedPod is a pod with one fault in each step at most.
 type simulatedPod struct {
@@ -124,10 +128,15 @@ func (s *simulation) vary(d time.Duration) time.Duration {
 	return d*9/10 + time.Duration(s.random.Float64()*float64(d)/5)
 }
 
-// image waits for the queue, and pulls the image.
+// image waits for the queue, and pulls the image. A pull that fails quickly is a group phase: the record does not
+// separate its wait in the queue from the pull.
 func (s *simulation) image(c *simulatedContainer) {
 	if !c.absent {
 		return
+	}
+	for attempt, failed := range c.failedPulls {
+		s.step(timeline.PhaseUnattributed, c.name, attempt, s.vary(failed.pull))
+		s.step(timeline.PhaseImageBackoff, c.name, attempt+1, s.vary(failed.backoff))
 	}
 	own, queue := s.vary(c.pull), time.Duration(0)
 	ahead := make([]time.Duration, 0, len(c.ahead))
@@ -141,9 +150,9 @@ func (s *simulation) image(c *simulatedContainer) {
 			own = fairShare(own, ahead)
 		}
 	}
-	s.step(timeline.PhasePullQueue, c.name, 0, queue)
-	s.step(timeline.PhasePull, c.name, 0, own*9/10)
-	s.step(timeline.PhaseUnpack, c.name, 0, own-own*9/10)
+	s.step(timeline.PhasePullQueue, c.name, len(c.failedPulls), queue)
+	s.step(timeline.PhasePull, c.name, len(c.failedPulls), own*9/10)
+	s.step(timeline.PhaseUnpack, c.name, len(c.failedPulls), own-own*9/10)
 }
 
 // fairShare returns the time of a pull that shares the rate equally with other pulls.
