@@ -64,6 +64,9 @@ func runExplain(ctx context.Context, call Call) int {
 	if err == nil {
 		err = c.checkResources(wanted)
 	}
+	if err == nil && slices.ContainsFunc(wanted, func(r resource) bool { return r.kind == kindNode }) {
+		err = agentQuery.checkNodeName()
+	}
 	if err != nil {
 		return call.FailUsage(err)
 	}
@@ -229,10 +232,6 @@ func uniqueErrors(failed []error) []error {
 
 // onNode returns the start-ups on one node that match the flags.
 func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]api.Record, error) {
-	if a.cluster == nil {
-		return nil, errors.New("a node name cannot be combined with --server, because --server selects " +
-			"one agent: remove --server, or remove the node name to list all pods of the agent")
-	}
 	if a.target.node != "" && a.target.node != r.name {
 		return nil, fmt.Errorf("%s and --node %s name different nodes: remove %s or --node", r, a.target.node, r)
 	}

@@ -172,6 +172,9 @@ func TestResourcesAreRefused(t *testing.T) {
 		"-o json --no-headers":              "--no-headers requires -o table or -o wide",
 		"-o xml":                            "must be table, wide, json, yaml or name",
 		"web-0 --as jane --server=http://x": "--as cannot be combined with --server",
+		"node/worker-1 --server=http://x":   "accepts no node name",
+		"--server=http://x/?y":              "must not contain",
+		"--server=http://x#y":               "must not contain",
 	} {
 		got := atNoon(t, server, append([]string{"explain"}, strings.Fields(args)...)...)
 		got.must(t, ExitUsage, "", want)

@@ -34,6 +34,9 @@ func runNode(ctx context.Context, call Call) int {
 	if err == nil && name == "" && a.direct == nil {
 		err = errors.New("a node name is required: to list the nodes, run the command \"nodes\"")
 	}
+	if err == nil && name != "" {
+		err = a.checkNodeName()
+	}
 	if err != nil {
 		return call.FailUsage(err)
 	}

@@ -68,10 +68,14 @@ func runNodes(ctx context.Context, call Call) int {
 		return code
 	}
 	defer agentQuery.close()
-	var err error
-	if agentQuery.target.node, err = oneNode(rest, c.node); err != nil {
+	name, err := oneNode(rest, c.node)
+	if err == nil && name != "" {
+		err = agentQuery.checkNodeName()
+	}
+	if err != nil {
 		return call.FailUsage(err)
 	}
+	agentQuery.target.node = name
 	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 

@@ -62,6 +62,9 @@ func TestNodeArguments(t *testing.T) {
 	atNoon(t, server, "nodes", "node/").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "worker-2").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove the argument or --node")
+	for _, command := range []string{"node", "nodes"} {
+		atNoon(t, server, command, "worker-1", "--server=http://x").must(t, ExitUsage, "", "accepts no node name")
+	}
 	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `no agent found on node "worker-9": `)
 	atNoon(t, server, "registries", "-A").must(t, ExitOK, "quay.example", "")
 }

@@ -189,6 +189,16 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
+// checkNodeName returns an error if the command queries one agent at a URL. In this case, the user cannot select an
+// agent by the name of its node.
+func (r agentAccess) checkNodeName() error {
+	if r.cluster != nil {
+		return nil
+	}
+	return fmt.Errorf("the command queries only the agent at %s, so it accepts no node name: remove the node name, or "+
+		"remove --server and set --kubeconfig to query the agents of a cluster", r.target.server.Redacted())
+}
+
 // The method "agents" lists the agents to query: the agent of one node, or all agents if the argument "node" is empty.
 func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {

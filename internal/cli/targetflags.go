@@ -124,7 +124,8 @@ func (t *target) noNamespaces(rows string) flags.Table {
 // agent.
 func (t *target) setSelector(value string) error {
 	if _, err := labels.Parse(value); err != nil {
-		return fmt.Errorf("invalid label selector %q: %w", value, err)
+		return fmt.Errorf("invalid label selector %q: %w: use a selector such as app=web, tier!=test or "+
+			"tier in (front,back)", value, err)
 	}
 	t.selector = value
 	return nil
@@ -147,6 +148,9 @@ func setURL(server **url.URL) func(string) error {
 		if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 			// the error does not contain the value, because the value can contain a password
 			return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
+		}
+		if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
+			return errors.New("invalid URL: must not contain \"?\" or \"#\", for example http://HOST:PORT")
 		}
 		*server = parsed
 		return nil

@@ -85,6 +85,7 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/report?continue=e30":           "unset to start with the first item", // the token of {}
 		"/api/v1/report?limit=501":              "must be 1 to 500",
 		"/api/v1/workloads/a/Job/b?since=1h":    "must be one of revision",
+		"/api/v1/totals?since=1h&until=2h":      "must be later than the time in since",
 		"/api/v1/workloads/a/Job/b?revision=1":  "must be two different revisions, separated by a comma",
 		"/api/v1/workloads/a/b/c?revision=1,1":  "must be two different revisions, separated by a comma",
 		"/api/v1/workloads/a/b/c?revision=1,":   "must be two different revisions, separated by a comma",

@@ -23,6 +23,10 @@ func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
 			badRequest(w, fmt.Sprintf("until: invalid value %.80q: %v", text, err))
 			return
 		}
+		if !f.Since.IsZero() && !until.After(f.Since) {
+			badRequest(w, "until: the time must be later than the time in since")
+			return
+		}
 		window.Until = until
 	}
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool {
