@@ -69,7 +69,7 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 
 // Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector collects
 // these events. The function that Transformer returns makes the reflector collect arrivals instead of whole objects.
-func (s *store) Transformer() cache.TransformFunc {
+func (s *podStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }
 

@@ -38,7 +38,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Node:           pod.Spec.NodeName,
 		Owner:          OwnerOf(pod),
 		Traits:         convertTraits(pod),
-		Revision:       revision(pod),
+		Revision:       ownerRevision(pod),
 		Labels:         convertLabels(pod.Labels),
 		CreatedAt:      untrusted.Time(pod.CreationTimestamp),
 		DeletedAt:      DeletedAt(pod),

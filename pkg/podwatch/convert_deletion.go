@@ -22,12 +22,12 @@ func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	}
 	converted.DeletionObserved = pod.Status.ObservedGeneration > 0 && pod.Status.ObservedGeneration == pod.Generation
 	converted.Finalizers = len(pod.Finalizers) > 0
-	converted.Disruption = disruption(pod.Status.Conditions)
+	converted.Disruption = disruptionReason(pod.Status.Conditions)
 }
 
-// The function "disruption" returns the reason in the condition DisruptionTarget. For example, an eviction sets this
-// condition. Without this condition, the function returns an empty string.
-func disruption(conditions []corev1.PodCondition) string {
+// disruptionReason returns the reason in the condition DisruptionTarget, or an empty string if the pod does not have
+// this condition. For example, an eviction sets the condition.
+func disruptionReason(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
 			return untrusted.Reason(c.Reason)

@@ -261,7 +261,7 @@ func TestRevision(t *testing.T) {
 			if test.kind != "" {
 				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(true)}}
 			}
-			if got := revision(p); got != test.want {
+			if got := ownerRevision(p); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -68,7 +68,7 @@ type Pods struct {
 	config   Config
 	resource podResource
 	restarts *restartCounter
-	store    *store
+	store    *podStore
 	synced   atomic.Bool  // a list, or the initial events of a watch, has been processed
 	proven   atomic.Bool  // synced is true, and the watch has stayed open for kubeclient.ProvenAfter
 	openedAt atomic.Int64 // opening time of the current watch, on the agent's clock in Unix nanoseconds
@@ -103,7 +103,7 @@ func NewPods(config Config) *Pods {
 // Restarts returns how often the kubelet has restarted containers since the agent first saw their pods, by kind and
 // reason. An absent pair of kind and reason means zero. The counts do not include restarts that happened while no agent
 // ran. Any goroutine can call Restarts.
-func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.currentCounts() }
+func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.copyCounts() }
 
 // Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {
@@ -156,7 +156,7 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	options.FieldSelector = p.selector()
 	list := &metainternalversion.List{}
 	var err error
-	list.ListMeta, err = p.resource.list(ctx, options, func(pod *corev1.Pod) {
+	list.ListMeta, err = p.resource.readList(ctx, options, func(pod *corev1.Pod) {
 		list.Items = append(list.Items, p.arrive(pod))
 	})
 	if err != nil {

@@ -57,15 +57,15 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 // names, the mirror that was created first wins. assignUID returns a copy of the pod. If the pod owns the UID in the
 // runtime, RuntimeUID of the copy is this UID. If another pod owns the UID, RuntimeUID of the copy is the pod's UID in
 // the API server. If the pod takes the UID from a mirror with another name, assignUID calls takeFrom for this mirror.
-func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
+func (s *podStore) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
-		s.takeFrom(s.mirrors[pod.UID], now)
+		s.takeFrom(s.mirrorOf[pod.UID], now)
 		return pod
 	}
 	if _, owned := s.seen[pod.RuntimeUID]; owned {
 		return ownUID(pod)
 	}
-	uid := s.mirrors[pod.RuntimeUID]
+	uid := s.mirrorOf[pod.RuntimeUID]
 	holder, held := s.seen[uid]
 	if held && (holder.namespace != pod.Namespace || holder.name != pod.Name) {
 		if !pod.CreatedAt.Before(holder.createdAt) {
@@ -73,14 +73,14 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 		}
 		s.takeFrom(uid, now)
 	}
-	s.mirrors[pod.RuntimeUID] = pod.UID
+	s.mirrorOf[pod.RuntimeUID] = pod.UID
 	return pod
 }
 
 // takeFrom changes a mirror into an ordinary pod, so that another pod can own the mirror's UID in the runtime. takeFrom
 // also passes the former mirror to Observe. The argument "uid" is the mirror's own UID. If the store does not contain
 // the mirror, takeFrom does nothing.
-func (s *store) takeFrom(uid string, now time.Time) {
+func (s *podStore) takeFrom(uid string, now time.Time) {
 	mirror := s.seen[uid].whole
 	if mirror == nil {
 		return
@@ -92,9 +92,9 @@ func (s *store) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes a mirror from the field "mirrors" if the mirror owns its UID in the runtime.
-func (s *store) releaseUID(uid string) {
-	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrors[pod.RuntimeUID] == uid {
-		delete(s.mirrors, pod.RuntimeUID)
+// releaseUID removes a mirror from mirrorOf if the mirror owns its UID in the runtime.
+func (s *podStore) releaseUID(uid string) {
+	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrorOf[pod.RuntimeUID] == uid {
+		delete(s.mirrorOf, pod.RuntimeUID)
 	}
 }

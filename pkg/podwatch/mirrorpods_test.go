@@ -101,8 +101,8 @@ func TestForgedMirrorCannotGetUID(t *testing.T) {
 			for _, p := range all {
 				_ = pods.store.Delete(p)
 			}
-			if len(pods.store.mirrors) > 0 {
-				t.Errorf("UIDs of deleted pods remain: %v", pods.store.mirrors)
+			if len(pods.store.mirrorOf) > 0 {
+				t.Errorf("UIDs of deleted pods remain: %v", pods.store.mirrorOf)
 			}
 		})
 	}

@@ -55,9 +55,9 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	return timeline.Owner{Kind: untrusted.Name(controller.Kind), Name: untrusted.Name(controller.Name)}
 }
 
-// The function "revision" returns the label value or the Job name that identifies the revision of the pod's owner. The
-// pods of one rollout have the same revision.
-func revision(pod *corev1.Pod) string {
+// ownerRevision returns the label value or the Job name that identifies the revision of the pod's owner. The pods of
+// one rollout have the same revision.
+func ownerRevision(pod *corev1.Pod) string {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
 		return ""

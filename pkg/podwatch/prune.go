@@ -152,8 +152,7 @@ func newVolumeSourceFields() readFields {
 	return kinds
 }
 
-// The method "prune" returns a message with only the listed fields, and with the first maxElements elements of each
-// list.
+// prune returns a message with only the listed fields, and with the first maxElements elements of each list.
 func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	counts := map[protowire.Number]int{}
 	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {

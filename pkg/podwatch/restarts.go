@@ -94,47 +94,46 @@ type Restart struct {
 }
 
 // restartCounter counts how often the kubelet restarted containers. restartCounter keeps the highest restart count of
-// each container, so an outdated status does not count a restart twice. Callers of the methods "observe" and "forget"
-// must hold the store's lock. Any goroutine can read the counts.
+// each container, so an outdated status does not count a restart twice. Callers of countRestarts and forget must hold
+// the store's lock. Any goroutine can read the counts.
 type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 
-	mu sync.Mutex
-	of map[RestartKey]uint64
+	mu     sync.Mutex
+	counts map[RestartKey]uint64
 
 	highest map[string]map[string]int32 // by pod UID and container; protected by the store's lock
 }
 
 func newRestarts(report func(*corev1.Pod, Restart)) *restartCounter {
-	return &restartCounter{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
+	return &restartCounter{report: report, counts: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// currentCounts returns a copy of the counts. An absent key means zero.
-func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
+// copyCounts returns a copy of the counts. An absent key means zero.
+func (r *restartCounter) copyCounts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	counts := make(map[RestartKey]uint64, len(r.of))
-	for key, n := range r.of {
-		counts[key] = n
+	copied := make(map[RestartKey]uint64, len(r.counts))
+	for key, n := range r.counts {
+		copied[key] = n
 	}
-	return counts
+	return copied
 }
 
-// The method "observe" counts the new restarts in a pod's status. If the argument "before" is true, the method only
-// remembers the restart counts, because this agent or an earlier agent process might already have counted these
-// restarts.
-func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
+// countRestarts counts the new restarts in a pod's status. If alreadyCounted is true, countRestarts only remembers the
+// restart counts, because this agent or an earlier agent process might already have counted these restarts.
+func (r *restartCounter) countRestarts(pod *corev1.Pod, alreadyCounted bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
-		r.container(pod, status, initKind(pod, status.Name), before)
+		r.countContainerRestarts(pod, status, initKind(pod, status.Name), alreadyCounted)
 	}
 	for i := range pod.Status.ContainerStatuses {
-		r.container(pod, &pod.Status.ContainerStatuses[i], timeline.KindMain, before)
+		r.countContainerRestarts(pod, &pod.Status.ContainerStatuses[i], timeline.KindMain, alreadyCounted)
 	}
 }
 
-func (r *restartCounter) container(
-	pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool,
+func (r *restartCounter) countContainerRestarts(
+	pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, alreadyCounted bool,
 ) {
 	uid := string(pod.UID)
 	known := r.highest[uid][status.Name]
@@ -145,7 +144,7 @@ func (r *restartCounter) container(
 		r.highest[uid] = map[string]int32{}
 	}
 	r.highest[uid][status.Name] = status.RestartCount
-	if before {
+	if alreadyCounted {
 		return
 	}
 	last := status.LastTerminationState.Terminated
@@ -161,7 +160,7 @@ func (r *restartCounter) container(
 
 func (r *restartCounter) count(pod *corev1.Pod, restart Restart) {
 	r.mu.Lock()
-	r.of[restart.RestartKey] += uint64(restart.Times)
+	r.counts[restart.RestartKey] += uint64(restart.Times)
 	r.mu.Unlock()
 	r.report(pod, restart)
 }

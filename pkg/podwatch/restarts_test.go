@@ -12,7 +12,7 @@ import (
 )
 
 // The function "watched" returns a store into which a test puts objects.
-func watched(t *testing.T, list ...any) (*store, *Pods) {
+func watched(t *testing.T, list ...any) (*podStore, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
 		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},

@@ -15,42 +15,43 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "store" is the store that the reflector updates. The type converts changes to observations and remembers the
-// latest observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
-// of a watch, all on one goroutine. So, unlike the handlers of an informer, the store knows whether a change comes from
-// a list or from a watch. A Verifier can repair the store from another goroutine.
-type store struct {
+// podStore is the store that the reflector updates. It converts changes to observations and remembers the latest
+// observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
+// watch, all on one goroutine. So, unlike the handlers of an informer, podStore knows whether a change comes from a
+// list or from a watch. A Verifier can repair the store from another goroutine.
+type podStore struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]seenPod // by UID, because a new pod can replace a pod with the same name between two lists
-	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. In the field "seen", the
-	// key of a mirror pod is the mirror pod's own UID.
-	mirrors map[string]string
-	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last states of the pods in "known". So for each pod in "known" that still exists, the store passes an
-	// observation to Observe.
-	known []string
-	// The field "listed" is true after the first list. A pod that first appears after the first list is new.
+	// mirrorOf maps the runtime's UID of a static pod to the UID of its mirror pod. In the map seen, the key of a
+	// mirror pod is the mirror pod's own UID.
+	mirrorOf map[string]string
+	// Until the first list, knownBefore holds the UIDs of pods that a previous agent observed. The store does not know
+	// the last states of these pods. So if such a pod still exists, the store passes an observation to Observe.
+	knownBefore []string
+	// listed is true after the first list. A pod that first appears after the first list is new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier
 }
 
-func newStore(pods *Pods) *store {
-	return &store{pods: pods, seen: map[string]seenPod{}, mirrors: map[string]string{}, known: pods.config.Known}
+func newStore(pods *Pods) *podStore {
+	return &podStore{
+		pods: pods, seen: map[string]seenPod{}, mirrorOf: map[string]string{}, knownBefore: pods.config.Known,
+	}
 }
 
-var _ cache.TransformingStore = (*store)(nil)
+var _ cache.TransformingStore = (*podStore)(nil)
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(obj any) error { return s.take(obj, true) }
+func (s *podStore) Add(obj any) error { return s.observePresent(obj, true) }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(obj any) error { return s.take(obj, false) }
+func (s *podStore) Update(obj any) error { return s.observePresent(obj, false) }
 
-// The method "take" processes a pod that the watch reports as present. The argument "added" is true if the pod is new
-// to the watch.
-func (s *store) take(obj any, added bool) error {
+// observePresent processes a pod that the watch reports as present. The argument "added" is true if the pod is new to
+// the watch.
+func (s *podStore) observePresent(obj any, added bool) error {
 	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
 		return fmt.Errorf("handle watch event: %w", err)
@@ -72,7 +73,7 @@ func (s *store) take(obj any, added bool) error {
 }
 
 // Delete implements cache.ReflectorStore.
-func (s *store) Delete(obj any) error {
+func (s *podStore) Delete(obj any) error {
 	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
 		return fmt.Errorf("handle watch event: %w", err)
@@ -86,13 +87,13 @@ func (s *store) Delete(obj any) error {
 		return nil
 	}
 	s.observe(pod, now, s.isLive(now)) // only the deletion event contains the last state
-	s.gone(string(pod.UID), now, s.isLive(now))
+	s.observeGone(string(pod.UID), now, s.isLive(now))
 	return nil
 }
 
 // Replace implements cache.ReflectorStore. Replace removes pods that are absent from the list, because these pods were
 // deleted while no watch was open. Replace keeps a pod if the Verifier knows that the pod is newer than the list.
-func (s *store) Replace(list []any, version string) error {
+func (s *podStore) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.pods.config.Now()
@@ -108,15 +109,15 @@ func (s *store) Replace(list []any, version string) error {
 	}
 	for uid := range s.seen {
 		if !listed[uid] && !s.pods.config.Verifier.NewerThan(uid, version) {
-			s.gone(uid, now, false)
+			s.observeGone(uid, now, false)
 		}
 	}
-	for _, uid := range s.known {
+	for _, uid := range s.knownBefore {
 		if !listed[uid] {
-			s.gone(uid, now, false)
+			s.observeGone(uid, now, false)
 		}
 	}
-	s.known = nil
+	s.knownBefore = nil
 	// Process ordinary pods before mirrors, so that no mirror can take the UID of an ordinary pod.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
@@ -143,20 +144,20 @@ func (s *store) Replace(list []any, version string) error {
 
 // UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls UpdateResourceVersion for every
 // event, including bookmarks.
-func (s *store) UpdateResourceVersion(version string) { s.pods.config.Keeper.Received(version) }
+func (s *podStore) UpdateResourceVersion(version string) { s.pods.config.Keeper.Received(version) }
 
 // Resync implements cache.ReflectorStore. Resync does nothing.
-func (s *store) Resync() error { return nil }
+func (s *podStore) Resync() error { return nil }
 
 // isLive reports whether the watch delivers only new changes. A watch that has just opened also delivers older changes.
-func (s *store) isLive(now time.Time) bool {
+func (s *podStore) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
 
-func (s *store) observe(pod *arrival, now time.Time, live bool) {
+func (s *podStore) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Verifier.Note(string(pod.UID), pod.ResourceVersion)
 	if pod.containers > maxContainers {
-		s.ignore(pod)
+		s.ignoreOversized(pod)
 		return
 	}
 	if pod.packing != nil {
@@ -168,7 +169,7 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	converted := s.assignUID(pod.converted, now)
 	known, ok := s.seen[converted.UID]
 	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
-	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
+	s.pods.restarts.countRestarts(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
 		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. This request
@@ -183,11 +184,11 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-func (s *store) measuresDelays() bool { return s.pods.config.Delays != (noDelays{}) }
+func (s *podStore) measuresDelays() bool { return s.pods.config.Delays != (noDelays{}) }
 
-// The method "ignore" records that a pod is present but has too many containers to observe. A timeline with only some
-// of the containers would be wrong.
-func (s *store) ignore(pod *arrival) {
+// ignoreOversized records that a pod is present but has too many containers to observe. A timeline with only some of
+// the containers would be wrong.
+func (s *podStore) ignoreOversized(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {
 		return
@@ -197,7 +198,7 @@ func (s *store) ignore(pod *arrival) {
 		pod.Namespace, pod.Name, pod.containers, maxContainers))
 }
 
-func (s *store) gone(uid string, now time.Time, live bool) {
+func (s *podStore) observeGone(uid string, now time.Time, live bool) {
 	s.releaseUID(uid)
 	delete(s.seen, uid)
 	s.pods.config.Verifier.Gone(uid)

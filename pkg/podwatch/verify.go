@@ -73,7 +73,7 @@ func (p *Pods) ListPage(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
 	options.FieldSelector = p.selector()
-	return p.resource.list(ctx, options, take)
+	return p.resource.readList(ctx, options, take)
 }
 
 // Compact copies the parts of a pod that Changes.Observe needs.
@@ -86,17 +86,17 @@ func (p *Pods) Verified(at time.Time) { p.config.Keeper.Verified(at) }
 func (p *Pods) Explain(err error) string { return kubeclient.Explain(err, p.remedy()) }
 
 // Has implements Changes.
-func (s *store) Has(uid string) bool { _, seen := s.seen[uid]; return seen }
+func (s *podStore) Has(uid string) bool { _, seen := s.seen[uid]; return seen }
 
 // UIDs implements Changes.
-func (s *store) UIDs() iter.Seq[string] { return maps.Keys(s.seen) }
+func (s *podStore) UIDs() iter.Seq[string] { return maps.Keys(s.seen) }
 
 // Observe implements Changes.
-func (s *store) Observe(pod runtime.Object) {
+func (s *podStore) Observe(pod runtime.Object) {
 	if a, ok := pod.(*arrival); ok {
 		s.observe(a, s.pods.config.Now(), false)
 	}
 }
 
 // Remove implements Changes.
-func (s *store) Remove(uid string) { s.gone(uid, s.pods.config.Now(), false) }
+func (s *podStore) Remove(uid string) { s.observeGone(uid, s.pods.config.Now(), false) }
