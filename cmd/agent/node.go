@@ -103,9 +103,9 @@ func newOwnNode(d deps, k *core, record func(api.NodeStartUpRecord)) *ownNode {
 	}
 	h.watch = node.NewWatch(node.WatchConfig{
 		Client: d.api.pods, NodeName: c.nodeName, Now: time.Now,
-		Seen: func(n *corev1.Node, askedAt time.Time) {
+		Seen: func(n *corev1.Node, requestedAt time.Time) {
 			for _, one := range see {
-				one(n, askedAt)
+				one(n, requestedAt)
 			}
 		},
 		Report: d.registerSource(partNode, "not connected to the API server yet"),

@@ -31,8 +31,8 @@ const (
 	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
 	// Without this limit, the agent would report the same start-up again after each restart.
 	reportedFor = time.Hour
-	// askLimit is the timeout of one request.
-	askLimit = 5 * time.Second
+	// requestTimeout is the timeout of one request.
+	requestTimeout = 5 * time.Second
 )
 
 // StartUpConfig configures a StartUp. Every field except Events is required.
@@ -61,13 +61,13 @@ type StartUp struct {
 	config   StartUpConfig
 	requests *nodeReader
 
-	mu       sync.Mutex
-	evidence *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
-	boot     nodestart.Booted
-	unready  map[string]bool // UIDs of pods that are older than the boot and that the agent has seen as not ready
-	readyAt  time.Time       // arrival of the first Node object that reports a ready node
-	asked    bool            // the agent has requested the Events
-	record   *api.NodeStartUpRecord
+	mu              sync.Mutex
+	evidence        *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
+	boot            nodestart.Booted
+	unready         map[string]bool // UIDs of pods from before the boot that the agent has seen as not ready
+	readyAt         time.Time       // arrival of the first Node object that reports a ready node
+	requestedEvents bool            // the agent has requested the Events
+	record          *api.NodeStartUpRecord
 }
 
 // NewStartUp creates a StartUp. NewStartUp reads the boot time at once, so that the StartUp can use the first Node
@@ -97,13 +97,13 @@ func (s *StartUp) observe(o nodestart.Observation) {
 }
 
 // SeeNode receives each version of the Node object, or nil if the object does not exist. See WatchConfig.Seen.
-func (s *StartUp) SeeNode(n *corev1.Node, askedAt time.Time) {
+func (s *StartUp) SeeNode(n *corev1.Node, requestedAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.evidence == nil {
 		return
 	}
-	seen := nodeSeen(n, askedAt, s.config.Now())
+	seen := nodeSeen(n, requestedAt, s.config.Now())
 	s.evidence.Observe(seen)
 	// Until the kubelet updates the Node object after the boot, the object can still state that the node is ready.
 	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID
@@ -213,10 +213,10 @@ func (s *StartUp) following() bool {
 // The method "look" requests the Node object and the timelines of the pods. A failed request makes the timeline less
 // precise, but has no other effect.
 func (s *StartUp) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if node, askedAt, err := s.requests.node(ctx); err == nil {
-		s.SeeNode(node, askedAt)
+	if node, requestedAt, err := s.requests.node(ctx); err == nil {
+		s.SeeNode(node, requestedAt)
 	} else {
 		s.config.Logger.Debug("cannot list the Node object", zap.Error(err))
 	}
@@ -282,19 +282,19 @@ func (s *StartUp) settle(ctx context.Context) {
 func (s *StartUp) eventsDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.asked && !s.readyAt.IsZero() && s.config.Now().Sub(s.readyAt) >= eventsArrive
+	return !s.requestedEvents && !s.readyAt.IsZero() && s.config.Now().Sub(s.readyAt) >= eventsArrive
 }
 
 // addEvents requests the kubelet's Events about its node, unless the boot was so long ago that Events have expired.
 func (s *StartUp) addEvents(ctx context.Context) {
 	s.mu.Lock()
-	skip := s.asked || s.config.Events == nil || s.config.Now().Sub(s.boot.At) > eventsKept
-	s.asked = true
+	skip := s.requestedEvents || s.config.Events == nil || s.config.Now().Sub(s.boot.At) > eventsKept
+	s.requestedEvents = true
 	s.mu.Unlock()
 	if skip {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	listed, err := s.requests.events(ctx)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 )
 
 // nodeSeen converts a Node object, or nil if the object does not exist. nodeSeen keeps no reference to the object.
-func nodeSeen(n *corev1.Node, askedAt, now time.Time) nodestart.NodeSeen {
-	o := nodestart.NodeSeen{ArrivedAt: now, AskedAt: askedAt}
+func nodeSeen(n *corev1.Node, requestedAt, now time.Time) nodestart.NodeSeen {
+	o := nodestart.NodeSeen{ArrivedAt: now, RequestedAt: requestedAt}
 	if n == nil {
 		return o
 	}

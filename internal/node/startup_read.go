@@ -75,20 +75,20 @@ func newNodeReader(c StartUpConfig) *nodeReader {
 
 // The method "node" requests the Node object. The first result is nil if the object does not exist.
 func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) {
-	askedAt := r.now()
+	requestedAt := r.now()
 	response, err := r.nodes.List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", r.name).String()})
 	if err != nil {
-		return nil, askedAt, fmt.Errorf("list node object: %w", err)
+		return nil, requestedAt, fmt.Errorf("list node object: %w", err)
 	}
 	list, ok := response.(*corev1.NodeList)
 	switch {
 	case !ok:
-		return nil, askedAt, fmt.Errorf("list node object: unexpected type %T", response)
+		return nil, requestedAt, fmt.Errorf("list node object: unexpected type %T", response)
 	case len(list.Items) == 0:
-		return nil, askedAt, nil
+		return nil, requestedAt, nil
 	}
-	return &list.Items[0], askedAt, nil
+	return &list.Items[0], requestedAt, nil
 }
 
 // The method "events" requests the kubelet's Events about the node.

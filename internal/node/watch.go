@@ -25,9 +25,9 @@ type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
 	// Seen receives the Node object each time that the object might have changed, and nil if the object does not exist.
-	// Calls are sequential and in order. Seen must not keep or change the object. The argument "askedAt" is the time
-	// before the request for a list. For a change that the watch delivered, "askedAt" is zero.
-	Seen   func(node *corev1.Node, askedAt time.Time)
+	// Calls are sequential and in order. Seen must not keep or change the object. The argument "requestedAt" is the
+	// time before the request for a list. For a change that the watch delivered, "requestedAt" is zero.
+	Seen   func(node *corev1.Node, requestedAt time.Time)
 	Report health.Report
 	Now    func() time.Time
 }
@@ -76,7 +76,7 @@ func (w *Watch) options(version string) metav1.ListOptions {
 // The method "follow" lists the Node object to learn whether the object exists, and then watches the Node object until
 // a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
-	askedAt := w.config.Now()
+	requestedAt := w.config.Now()
 	response, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
@@ -86,10 +86,10 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 		return false, fmt.Errorf("list node object: unexpected type %T", response)
 	}
 	if len(list.Items) == 0 {
-		w.config.Seen(nil, askedAt)
+		w.config.Seen(nil, requestedAt)
 		w.config.Report(true, "watching; the node object does not exist")
 	} else {
-		w.config.Seen(&list.Items[0], askedAt)
+		w.config.Seen(&list.Items[0], requestedAt)
 		w.config.Report(true, "watching")
 	}
 	for version := list.ResourceVersion; ctx.Err() == nil; {

@@ -74,7 +74,7 @@ func (s state) sameBlockers(o state) bool {
 		(s.network == nil || *s.network == *o.network)
 }
 
-func (s state) has(key string) bool {
+func (s state) hasTaint(key string) bool {
 	return slices.ContainsFunc(s.taints, func(t Taint) bool { return t.Key == key })
 }
 
@@ -94,14 +94,14 @@ func (e *Evidence) Observe(o Observation) {
 		if e.startUps == nil {
 			e.startUps = map[string]timeline.Timeline{}
 		}
-		if _, known := e.startUps[o.Timeline.UID]; known || e.room() {
+		if _, known := e.startUps[o.Timeline.UID]; known || e.hasRoom() {
 			e.startUps[o.Timeline.UID] = o.Timeline
 		}
 	case PodReady:
 		if e.readyAgain == nil {
 			e.readyAgain = map[string]PodReady{}
 		}
-		if _, known := e.readyAgain[o.UID]; !known && e.room() {
+		if _, known := e.readyAgain[o.UID]; !known && e.hasRoom() {
 			e.readyAgain[o.UID] = o
 		}
 	case PodGone:
@@ -114,7 +114,7 @@ func (e *Evidence) Observe(o Observation) {
 	}
 }
 
-func (e *Evidence) room() bool {
+func (e *Evidence) hasRoom() bool {
 	if len(e.startUps)+len(e.readyAgain) < maxPods {
 		return true
 	}
@@ -158,8 +158,8 @@ func (e *Evidence) observeNode(o NodeSeen) {
 		e.firstSeen = o.ArrivedAt
 	}
 	if !e.booted || !o.Exists || !e.describesBoot(o) {
-		if len(e.states) == 0 && o.AskedAt.After(e.absentFrom) {
-			e.absentFrom = o.AskedAt
+		if len(e.states) == 0 && o.RequestedAt.After(e.absentFrom) {
+			e.absentFrom = o.RequestedAt
 		}
 		return
 	}
@@ -190,7 +190,7 @@ func (c Condition) ofKubelet() bool {
 }
 
 func (e *Evidence) stateOf(o NodeSeen) state {
-	s := state{arrivedAt: o.ArrivedAt, lastAt: o.ArrivedAt, from: o.Version, to: o.Version, sureAt: o.AskedAt,
+	s := state{arrivedAt: o.ArrivedAt, lastAt: o.ArrivedAt, from: o.Version, to: o.Version, sureAt: o.RequestedAt,
 		reasons: reasonUnknown, taints: slices.Clone(o.Taints)}
 	s.taints = slices.DeleteFunc(s.taints, func(t Taint) bool { return t.Effect == "PreferNoSchedule" })
 	for _, c := range o.Conditions {

@@ -15,11 +15,11 @@ const (
 	sourcePods    = "pods"
 )
 
-// known is a boundary with its sources. If the field "is" is false, no evidence shows when the boundary was.
+// known is a boundary with its sources. If isKnown is false, no evidence shows when the boundary was.
 type known struct {
 	interval
 	sources []string
-	is      bool
+	isKnown bool
 }
 
 func knownAs(i interval, sources ...string) known { return known{i, sources, true} }
@@ -68,14 +68,14 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	if e.clockSet > 0 {
 		f.clockChanged()
 	} else {
-		f.steps()
+		f.addPhases()
 	}
 	if e.dropped {
 		f.missing = append(f.missing, missingPods)
 	}
 	t.Phases, t.Missing = f.spans, f.missing
 	t.Total, t.TotalError = between(f.booted.interval, laterOf(f.booted.interval, f.end))
-	t.Milestones, t.NotReady, t.Taints = f.reached(), f.messages(), f.taintsSeen()
+	t.Milestones, t.NotReady, t.Taints = f.milestonesReached(), f.messages(), f.taintsSeen()
 	t.DaemonSets, t.Workload = f.children(), f.workload()
 	return t, true
 }
@@ -91,7 +91,7 @@ func (f *fold) clockChanged() {
 	without.states = nil
 	f.Evidence = &without
 	f.missing = append(f.missing, "clock")
-	f.until(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
+	f.endPhaseAt(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 
 // milestones determines when the machine booted, the kubelet started, the node was registered and ready, and the
@@ -126,7 +126,7 @@ func (f *fold) firstEvent(why string) (interval, bool) {
 // a restart of the kubelet, and the Event about the first start was lost.
 func (f *fold) kubeletStart() known {
 	i, ok := f.firstEvent(ReasonStarting)
-	if !ok || f.registered.is && i.earliest.After(f.registered.latest) {
+	if !ok || f.registered.isKnown && i.earliest.After(f.registered.latest) {
 		return known{}
 	}
 	if proof := f.registeredBefore(); !proof.IsZero() && i.earliest.After(proof) {
@@ -201,19 +201,19 @@ func (f *fold) registeredBefore() (proof time.Time) {
 	return proof
 }
 
-// reached lists the known milestones of the node's start-up.
-func (f *fold) reached() []Milestone {
+// milestonesReached lists the known milestones of the node's start-up.
+func (f *fold) milestonesReached() []Milestone {
 	var all []Milestone
 	for _, one := range []struct {
 		name string
 		of   known
 	}{{"booted", f.booted}, {"kubelet_started", f.kubelet}, {"registered", f.registered}, {"ready", f.ready},
 		{"network_available", f.network}} {
-		if one.of.is {
+		if one.of.isKnown {
 			all = append(all, Milestone{one.name, one.of.at, one.of.earliest, one.of.latest, one.of.sources})
 		}
 	}
-	if f.first != nil && f.first.ready.is {
+	if f.first != nil && f.first.ready.isKnown {
 		r := f.first.ready
 		all = append(all, Milestone{"workload_ready", r.at, r.earliest, r.latest, r.sources})
 	}
@@ -242,20 +242,20 @@ func (f *fold) messages() []NotReady {
 	return all
 }
 
-// The method "until" ends the current phase at the boundary, or at the end of the start-up if that is earlier. A
-// boundary before the cursor gives a phase of length zero.
-func (f *fold) until(end known, span Span) { f.untilWithin(end, span, -1) }
+// endPhaseAt ends the current phase at the boundary, or at the end of the start-up if that is earlier. A boundary
+// before the cursor gives a phase of length zero.
+func (f *fold) endPhaseAt(end known, span Span) { f.endPhaseWithin(end, span, -1) }
 
-// untilWithin ends the current phase like the method "until". If the argument "most" is not negative, it limits the
-// error bound of the phase.
-func (f *fold) untilWithin(end known, span Span, most time.Duration) {
-	if !end.is { // the boundary lies in the future
+// endPhaseWithin ends the current phase like endPhaseAt. If mostError is not negative, it limits the error bound of the
+// phase.
+func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
+	if !end.isKnown { // the boundary lies in the future
 		end = known{interval: exactly(f.now)}
 	}
 	to := earlierOf(laterOf(f.cursor, end.interval), laterOf(f.cursor, f.end))
 	length, err := between(f.cursor, to)
-	if most >= 0 {
-		err = min(err, most)
+	if mostError >= 0 {
+		err = min(err, mostError)
 	}
 	if span.Cause == "" {
 		span.Cause = rowOf(span.Phase).cause
@@ -264,7 +264,7 @@ func (f *fold) untilWithin(end known, span Span, most time.Duration) {
 	span.Sources = join(f.sources, end.sources)
 	span.Open = f.open && !to.at.Before(f.now)
 	// A phase that certainly took no time is not part of the timeline.
-	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.is {
+	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.isKnown {
 		f.append(span)
 	}
 	f.cursor, f.sources = to, end.sources

@@ -16,7 +16,7 @@ type candidate struct {
 	ready    known
 }
 
-func (c candidate) isReady() bool { return c.ready.is }
+func (c candidate) isReady() bool { return c.ready.isKnown }
 
 func (c candidate) name() string {
 	if c.again != nil {
@@ -46,13 +46,13 @@ func (f *fold) firstWorkload() *candidate {
 		switch {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
 			c.ready = knownAs(podReady(t).notBefore(f.boot.At), sourcePods)
-			if c.bound.is && t.ScheduledAt.Before(f.boot.At) {
+			if c.bound.isKnown && t.ScheduledAt.Before(f.boot.At) {
 				// The pod was bound to the node before the boot, so taints and the scheduler did not delay it.
 				c = candidate{ready: c.ready, again: &PodReady{UID: t.UID, Namespace: t.Namespace, Name: t.Name,
 					CreatedAt: t.CreatedAt}}
 			}
 			ready = append(ready, c)
-		case t.State == timeline.StateStarting && c.bound.is && !t.ScheduledAt.Before(f.boot.At):
+		case t.State == timeline.StateStarting && c.bound.isKnown && !t.ScheduledAt.Before(f.boot.At):
 			starting = append(starting, c)
 		}
 	}
@@ -113,27 +113,27 @@ func earliestReady(ready []candidate) *candidate {
 	return &first
 }
 
-// untilWorkload appends the phases from the time when the node is schedulable until the workload pod is ready.
-func (f *fold) untilWorkload() {
+// addPhasesUntilWorkload appends the phases from the time when the node is schedulable until the workload pod is ready.
+func (f *fold) addPhasesUntilWorkload() {
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	if f.first == nil {
 		span := Span{Phase: PhaseAwaitingPod}
 		if f.otherTaints() {
 			span = Span{Phase: PhaseUnattributed, Candidates: candidates[:2]}
 		}
-		f.until(known{interval: f.end, is: !f.open}, span)
+		f.endPhaseAt(known{interval: f.end, isKnown: !f.open}, span)
 		return
 	}
 	t := *f.first.timeline
 	if sure, ok := f.takesPodsUntil(); ok {
 		created := knownAs(earlierOf(boundary(t, t.CreatedAt), sure), sourcePods)
-		f.until(f.orBound(created), Span{Phase: PhaseAwaitingPod})
-		f.podPhases(t, f.orBound(knownAs(sure, sourceNode)), Span{Phase: PhaseWorkload}, nil)
-		f.until(f.first.bound, Span{Phase: PhaseUnattributed, Candidates: candidates})
+		f.endPhaseAt(f.noLaterThanBinding(created), Span{Phase: PhaseAwaitingPod})
+		f.addPodPhases(t, f.noLaterThanBinding(knownAs(sure, sourceNode)), Span{Phase: PhaseWorkload}, nil)
+		f.endPhaseAt(f.first.bound, Span{Phase: PhaseUnattributed, Candidates: candidates})
 	}
-	f.until(f.orBound(knownAs(boundary(t, t.CreatedAt), sourcePods)), Span{Phase: PhaseAwaitingPod})
-	f.podPhases(t, knownAs(f.end, sourcePods), Span{Phase: PhaseWorkload}, nil)
-	f.until(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
+	f.endPhaseAt(f.noLaterThanBinding(knownAs(boundary(t, t.CreatedAt), sourcePods)), Span{Phase: PhaseAwaitingPod})
+	f.addPodPhases(t, knownAs(f.end, sourcePods), Span{Phase: PhaseWorkload}, nil)
+	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
 // otherTaints reports whether the latest known version of the Node object has taints that are not in taintTable.
@@ -150,7 +150,7 @@ func (f *fold) otherTaints() bool {
 // node's latest known state still existed after the binding: the taints in this state did not keep the pod from the
 // node.
 func (f *fold) takesPodsUntil() (interval, bool) {
-	if !f.first.bound.is || len(f.states) == 0 {
+	if !f.first.bound.isKnown || len(f.states) == 0 {
 		return interval{}, false
 	}
 	last := f.states[len(f.states)-1]
@@ -164,10 +164,10 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 	return exactly(sure), true
 }
 
-// podPhases appends the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
+// addPodPhases adds the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
 // phases in which the pod's containers run and are not ready yet. While the containers run, the component in the pod
 // does its own work, so the time belongs to this component.
-func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span) {
+func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // true if the cursor is at the end of the pod's previous phase
 	for _, s := range t.Phases {
@@ -193,7 +193,7 @@ func (f *fold) podPhases(t timeline.Timeline, end known, as Span, running *Span)
 			span = *running
 		}
 		inside = !to.latest.After(end.earliest)
-		f.untilWithin(knownAs(earlierOf(to, end.interval), sourcePods), span, most)
+		f.endPhaseWithin(knownAs(earlierOf(to, end.interval), sourcePods), span, most)
 	}
 }
 
@@ -201,32 +201,32 @@ func isProbe(p timeline.Phase) bool {
 	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
 }
 
-// untilThrough ends the current phase like the method "until". While a pod of one of the named DaemonSets starts, the
-// pod's phases replace the given phase. If several pods belong to these DaemonSets, untilThrough does not replace the
-// given phase.
-func (f *fold) untilThrough(end known, span Span, names []string) {
+// endPhaseAtWithPod ends the current phase like endPhaseAt. While a pod of one of the named DaemonSets starts, the
+// pod's phases replace the given phase. If several pods belong to these DaemonSets, endPhaseAtWithPod does not replace
+// the given phase.
+func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	pod, ok := f.daemonSetPod(names)
 	if !ok {
-		f.until(end, span)
+		f.endPhaseAt(end, span)
 		return
 	}
 	limit := end
-	if !limit.is {
+	if !limit.isKnown {
 		limit = knownAs(exactly(f.now))
 	}
 	created := boundary(pod, pod.CreatedAt)
 	if !created.at.Before(limit.at) {
-		f.until(end, span)
+		f.endPhaseAt(end, span)
 		return
 	}
 	if !created.at.After(f.cursor.at) {
 		f.cursor = laterOf(f.cursor, earlierOf(created, limit.interval))
 	} else {
-		f.until(knownAs(earlierOf(created, limit.interval), sourcePods), span)
+		f.endPhaseAt(knownAs(earlierOf(created, limit.interval), sourcePods), span)
 	}
-	f.podPhases(pod, limit, Span{Phase: PhaseDaemonSet, Taint: span.Taint, Owner: span.Owner}, &span)
+	f.addPodPhases(pod, limit, Span{Phase: PhaseDaemonSet, Taint: span.Taint, Owner: span.Owner}, &span)
 	if f.cursor.at.Before(limit.at) {
-		f.until(end, span)
+		f.endPhaseAt(end, span)
 	} else {
 		f.cursor = laterOf(f.cursor, earlierOf(limit.interval, f.end))
 	}

@@ -74,8 +74,9 @@ func (f *fold) lostReadiness(ready interval) bool {
 	started, _ := f.firstEvent(ReasonStarting)
 	return slices.ContainsFunc(f.events, func(e Event) bool {
 		first := ok && e.At.Sub(rebooted.at).Abs() < second
-		again := e.Reason == ReasonStarting && f.registered.is && (e.At.Add(-eventDelay).After(f.registered.latest) ||
-			e.At.After(f.registered.earliest) && e.At.After(started.latest))
+		again := e.Reason == ReasonStarting && f.registered.isKnown &&
+			(e.At.Add(-eventDelay).After(f.registered.latest) ||
+				e.At.After(f.registered.earliest) && e.At.After(started.latest))
 		return (e.Reason == ReasonNotReady && !first || again) && !e.At.Before(f.boot.At) && e.At.Before(ready.latest)
 	})
 }
@@ -95,7 +96,7 @@ func (f *fold) neverReadyBefore(index int) bool {
 // sinceRegistration reports whether the condition Ready has not changed since the kubelet registered the node. If the
 // condition changed after the registration, the node was possibly ready before the change.
 func (f *fold) sinceRegistration(s state) bool {
-	if !f.registered.is || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
+	if !f.registered.isKnown || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
 		return false
 	}
 	if f.createdAfterBoot() {

@@ -19,27 +19,27 @@ const (
 	slowLag = 15 * time.Second
 )
 
-// steps appends all phases of the start-up.
-func (f *fold) steps() {
-	f.untilRegistered()
-	f.untilReady()
+// addPhases adds all phases of the start-up.
+func (f *fold) addPhases() {
+	f.addPhasesUntilRegistered()
+	f.addPhasesUntilReady()
 	again := f.first != nil && f.first.again != nil
 	if again { // the pod was bound to the node before the boot, so taints did not delay it
-		f.until(f.first.ready, Span{Phase: PhaseWorkload, Pod: f.first.name()})
+		f.endPhaseAt(f.first.ready, Span{Phase: PhaseWorkload, Pod: f.first.name()})
 		return
 	}
-	f.untilSchedulable()
-	f.untilWorkload()
+	f.addPhasesUntilSchedulable()
+	f.addPhasesUntilWorkload()
 }
 
-// orBound returns the given boundary, or the time when the first workload pod was bound, whichever is earlier. A pod
-// that tolerates a blocker can be bound before the blocker ends.
-func (f *fold) orBound(k known) known {
-	if f.first == nil || f.first.again != nil || !f.first.bound.is {
+// noLaterThanBinding returns the given boundary, or the time when the first workload pod was bound, whichever is
+// earlier. A pod that tolerates a blocker can be bound before the blocker ends.
+func (f *fold) noLaterThanBinding(k known) known {
+	if f.first == nil || f.first.again != nil || !f.first.bound.isKnown {
 		return k
 	}
 	b := f.first.bound
-	if !k.is {
+	if !k.isKnown {
 		return b
 	}
 	sources := k.sources
@@ -52,16 +52,16 @@ func (f *fold) orBound(k known) known {
 // staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// assured returns the given end of a blocker, or the time when the first workload pod was bound, whichever is earlier.
-// If the end is unknown, assured returns the time of the last proof that the blocker still existed. The result "all" is
-// false if no evidence shows the node's state after the returned boundary.
-func (f *fold) assured(end known) (_ known, all bool) {
-	if end.is || len(f.states) == 0 {
-		return f.orBound(end), end.is || f.open
+// provenEnd returns the given end of a blocker, or the time when the first workload pod was bound, whichever is
+// earlier. If the end is unknown, assured returns the time of the last proof that the blocker still existed. The result
+// "all" is false if no evidence shows the node's state after the returned boundary.
+func (f *fold) provenEnd(end known) (_ known, all bool) {
+	if end.isKnown || len(f.states) == 0 {
+		return f.noLaterThanBinding(end), end.isKnown || f.open
 	}
 	last := f.states[len(f.states)-1]
 	sure := later(last.sureAt, last.arrivedAt)
-	if to := f.orBound(end); to.is {
+	if to := f.noLaterThanBinding(end); to.isKnown {
 		if !sure.Before(to.latest) {
 			return to, true
 		}
@@ -78,38 +78,38 @@ func nodePhases() []Phase {
 	return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet, PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 }
 
-func (f *fold) untilRegistered() {
+func (f *fold) addPhasesUntilRegistered() {
 	begin := []Phase{PhaseMachine}
-	if f.kubelet.is {
+	if f.kubelet.isKnown {
 		// A pod that is bound while the machine boots does not end this phase.
-		f.until(f.kubelet, Span{Phase: PhaseMachine})
+		f.endPhaseAt(f.kubelet, Span{Phase: PhaseMachine})
 		begin = nil
 	} else {
 		f.missing = append(f.missing, "kubelet_started")
 	}
 	span := Span{Phase: PhaseUnattributed, Candidates: append(begin, PhaseRegistration)}
 	switch {
-	case !f.registered.is && (f.firstSeen.IsZero() || f.first != nil):
+	case !f.registered.isKnown && (f.firstSeen.IsZero() || f.first != nil):
 		f.missing = append(f.missing, "registered")
 		span.Candidates = append(span.Candidates, nodePhases()...)
-	case f.kubelet.is:
+	case f.kubelet.isKnown:
 		span = Span{Phase: PhaseRegistration}
 	}
-	end := f.orBound(f.registered)
-	if seen := f.kubeletSeen(); !f.kubelet.is && seen.is && end.is && end.at.Before(seen.at) {
+	end := f.noLaterThanBinding(f.registered)
+	if seen := f.kubeletSeen(); !f.kubelet.isKnown && seen.isKnown && end.isKnown && end.at.Before(seen.at) {
 		// The pod was bound before the first proof that the kubelet ran. The machine was possibly still booting.
 		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
 			span.Candidates = append(span.Candidates, PhaseWorkload)
 		}
 		end = seen
 	}
-	f.until(end, span)
+	f.endPhaseAt(end, span)
 }
 
 // kubeletSeen returns the first proof that the kubelet ran: the registration or, if it is unknown, the time when the
 // kubelet picked up the first workload pod.
 func (f *fold) kubeletSeen() known {
-	if f.registered.is || f.first == nil || f.first.timeline == nil {
+	if f.registered.isKnown || f.first == nil || f.first.timeline == nil {
 		return f.registered
 	}
 	for _, s := range f.first.timeline.Phases {
@@ -120,15 +120,17 @@ func (f *fold) kubeletSeen() known {
 	return known{}
 }
 
-// untilReady appends the phases from the registration until the node was ready, based on the problems that the kubelet
-// reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the network
-// plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was ready
-// reports a problem of the network plugin or of the kubelet, untilReady assumes that this problem already existed at
-// the registration. Only a problem of the runtime can begin after the registration.
-func (f *fold) untilReady() {
-	ready, all := f.assured(f.ready)
+// addPhasesUntilReady adds the phases from the registration until the node was ready, based on the problems that the
+// kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the
+// network plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was
+// ready reports a problem of the network plugin or of the kubelet, addPhasesUntilReady assumes that this problem
+// already existed at the registration. Only a problem of the runtime can begin after the registration.
+func (f *fold) addPhasesUntilReady() {
+	ready, all := f.provenEnd(f.ready)
 	if !all {
-		defer func() { f.until(f.orBound(f.ready), Span{Phase: PhaseUnattributed, Candidates: nodePhases()}) }()
+		defer func() {
+			f.endPhaseAt(f.noLaterThanBinding(f.ready), Span{Phase: PhaseUnattributed, Candidates: nodePhases()})
+		}()
 	}
 	unready := f.states
 	if r := slices.IndexFunc(f.states, func(s state) bool { return s.ready }); r >= 0 {
@@ -138,19 +140,19 @@ func (f *fold) untilReady() {
 		unready = nil // the node was possibly ready before these states, so the messages can be about a new problem
 	}
 	if len(unready) == 0 {
-		if f.registered.is {
+		if f.registered.isKnown {
 			f.missing = append(f.missing, "not_ready_reason")
 		}
 		candidates := reasonUnknown.phases()
-		if !f.ready.is {
+		if !f.ready.isKnown {
 			candidates = nodePhases()
 		}
-		f.until(f.orBound(f.ready), Span{Phase: PhaseUnattributed, Candidates: candidates})
+		f.endPhaseAt(f.noLaterThanBinding(f.ready), Span{Phase: PhaseUnattributed, Candidates: candidates})
 		return
 	}
 	last := unready[len(unready)-1].reasons
 	if last != reasonRuntime {
-		f.untilSolved(ready, last)
+		f.addPhasesUntilSolved(ready, last)
 		return
 	}
 	begin := len(unready) - 1
@@ -160,48 +162,48 @@ func (f *fold) untilReady() {
 	if begin > 0 {
 		change := f.changeTo(begin)
 		change.earliest = change.earliest.Add(-slowLag) // the kubelet reports problems late
-		f.untilSolved(f.orBound(change), unready[begin-1].reasons)
+		f.addPhasesUntilSolved(f.noLaterThanBinding(change), unready[begin-1].reasons)
 	} else { // the problem can have begun between the registration and the first message
-		f.until(f.orBound(knownAs(exactly(unready[0].arrivedAt), sourceNode)), Span{
+		f.endPhaseAt(f.noLaterThanBinding(knownAs(exactly(unready[0].arrivedAt), sourceNode)), Span{
 			Phase: PhaseUnattributed, Candidates: reasonUnknown.phases()})
 	}
-	f.untilSolved(ready, reasonRuntime)
+	f.addPhasesUntilSolved(ready, reasonRuntime)
 }
 
-// untilSolved charges the time until end to the phase that the problems belong to. Several problems become one
+// addPhasesUntilSolved charges the time until end to the phase that the problems belong to. Several problems become one
 // unattributed phase, because no evidence separates them.
-func (f *fold) untilSolved(end known, problems reason) {
+func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
 		problems |= reasonKubelet
-		if !f.ready.is { // a later message can still report a problem of the runtime
+		if !f.ready.isKnown { // a later message can still report a problem of the runtime
 			problems |= reasonRuntime
 		}
 		phases = problems.phases()
-		f.until(end, Span{Phase: PhaseUnattributed, Candidates: phases})
+		f.endPhaseAt(end, Span{Phase: PhaseUnattributed, Candidates: phases})
 		return
 	}
 	before, span := len(f.spans), Span{Phase: phases[0]}
 	if span.Phase == PhaseNetworkPlugin {
-		f.untilThrough(end, span, networkDaemonSets)
+		f.endPhaseAtWithPod(end, span, networkDaemonSets)
 	} else {
-		f.until(end, span)
+		f.endPhaseAt(end, span)
 	}
 	if n := len(f.spans); n > before {
-		f.spans[n-1].Error += f.lag()
+		f.spans[n-1].Error += f.reportLag()
 	}
 }
 
-// lag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks every
-// 100 ms only during its first two minutes. If the Node object was created before the boot and still has the status
-// ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends immediately. So lag
-// returns quickLag only if the Node object was created after the boot.
-func (f *fold) lag() time.Duration {
+// reportLag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks
+// every 100 ms only during its first two minutes. If the Node object was created before the boot and still has the
+// status ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends immediately. So
+// lag returns quickLag only if the Node object was created after the boot.
+func (f *fold) reportLag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
-	if f.kubelet.is {
+	if f.kubelet.isKnown {
 		start = f.kubelet.earliest
 	}
-	if f.registered.is && f.createdAfterBoot() && f.ready.is && f.ready.latest.Sub(start) < quickFor {
+	if f.registered.isKnown && f.createdAfterBoot() && f.ready.isKnown && f.ready.latest.Sub(start) < quickFor {
 		return quickLag
 	}
 	return slowLag

@@ -9,10 +9,10 @@ import (
 // heldTaint is a taint that kept workloads from the node for some time.
 type heldTaint struct {
 	Taint
-	row   taintRow
-	known bool  // the taint is in taintTable
-	since int   // index of the first state with the taint
-	gone  known // removal of the taint; unknown while the taint exists
+	row     taintRow
+	known   bool  // the taint is in taintTable
+	since   int   // index of the first state with the taint
+	removed known // removal of the taint; unknown while the taint exists
 }
 
 // heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
@@ -22,17 +22,17 @@ func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
 		for n, t := range s.taints {
-			if i > 0 && f.states[i-1].has(t.Key) || (state{taints: s.taints[:n]}).has(t.Key) {
+			if i > 0 && f.states[i-1].hasTaint(t.Key) || (state{taints: s.taints[:n]}).hasTaint(t.Key) {
 				continue // an earlier state, or an earlier taint of this state, has the same key
 			}
 			h := heldTaint{Taint: t, since: i}
 			h.row, h.known = taintRowOf(t.Key)
-			for j := i + 1; j < len(f.states) && !h.gone.is; j++ {
-				if !f.states[j].has(t.Key) {
-					h.gone = f.changeTo(j)
+			for j := i + 1; j < len(f.states) && !h.removed.isKnown; j++ {
+				if !f.states[j].hasTaint(t.Key) {
+					h.removed = f.changeTo(j)
 				}
 			}
-			if h.known || h.gone.is {
+			if h.known || h.removed.isKnown {
 				held = append(held, h)
 			}
 		}
@@ -40,97 +40,97 @@ func (f *fold) heldTaints() []heldTaint {
 	return held
 }
 
-// end returns the time when the taint was removed. If the taint still exists, end returns f.now.
-func (h heldTaint) end(f *fold) interval {
-	if h.gone.is {
-		return h.gone.interval
+// removedAt returns the time when the taint was removed. If the taint still exists, end returns f.now.
+func (h heldTaint) removedAt(f *fold) interval {
+	if h.removed.isKnown {
+		return h.removed.interval
 	}
 	return exactly(f.now)
 }
 
-// begin returns the time from which the taint existed. For a taint of taintTable that cannot return, begin returns the
-// registration of the node, because no component adds such a taint later.
-func (h heldTaint) begin(f *fold) interval {
+// addedAt returns the time from which the taint existed. For a taint of taintTable that cannot return, begin returns
+// the registration of the node, because no component adds such a taint later.
+func (h heldTaint) addedAt(f *fold) interval {
 	switch {
 	case h.since > 0:
 		return f.changeTo(h.since).interval
-	case h.known && !h.row.recurs && f.registered.is:
+	case h.known && !h.row.recurs && f.registered.isKnown:
 		return f.registered.interval
 	}
 	return exactly(f.states[0].arrivedAt)
 }
 
-// untilSchedulable appends the phases from the time when the node was ready until no start-up taint kept workloads
-// away. If several taints exist at the same time, the phase belongs to the taint that is removed last, because the node
-// waits for the removal of this taint during the whole phase.
-func (f *fold) untilSchedulable() {
-	if !f.orBound(f.ready).is {
+// addPhasesUntilSchedulable adds the phases from the time when the node was ready until no start-up taint kept
+// workloads away. If several taints exist at the same time, the phase belongs to the taint that is removed last,
+// because the node waits for the removal of this taint during the whole phase.
+func (f *fold) addPhasesUntilSchedulable() {
+	if !f.noLaterThanBinding(f.ready).isKnown {
 		return // earlier phases already cover the time until now
 	}
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	seen := f.taintsKnown()
-	if seen.is {
+	if seen.isKnown {
 		before := len(f.spans)
-		f.until(f.orBound(seen), Span{Phase: PhaseUnattributed, Candidates: candidates})
+		f.endPhaseAt(f.noLaterThanBinding(seen), Span{Phase: PhaseUnattributed, Candidates: candidates})
 		if len(f.spans) > before {
 			f.missing = append(f.missing, "taints")
 		}
 	}
-	held := slices.DeleteFunc(f.heldTaints(), func(h heldTaint) bool { return f.tolerated(h) == certainly })
-	slices.SortStableFunc(held, func(a, b heldTaint) int { return a.end(f).at.Compare(b.end(f).at) })
+	held := slices.DeleteFunc(f.heldTaints(), func(h heldTaint) bool { return f.firstPodTolerated(h) == certainly })
+	slices.SortStableFunc(held, func(a, b heldTaint) int { return a.removedAt(f).at.Compare(b.removedAt(f).at) })
 	for i, h := range held {
-		covers := func(o heldTaint) bool { return !o.begin(f).at.After(f.cursor.at) }
+		covers := func(o heldTaint) bool { return !o.addedAt(f).at.After(f.cursor.at) }
 		if slices.ContainsFunc(held[i+1:], covers) {
 			continue
 		}
-		end := earlierOf(f.orBound(knownAs(h.end(f))).interval, f.end)
+		end := earlierOf(f.noLaterThanBinding(knownAs(h.removedAt(f))).interval, f.end)
 		if !end.at.After(f.cursor.at) {
 			f.cursor = laterOf(f.cursor, end)
 			continue
 		}
 		if !covers(h) { // no known taint covers the time until this taint was added
-			f.until(f.orBound(knownAs(h.begin(f), sourceNode)), Span{
+			f.endPhaseAt(f.noLaterThanBinding(knownAs(h.addedAt(f), sourceNode)), Span{
 				Phase: PhaseUnattributed, Candidates: candidates})
 		}
-		if f.tolerated(h) == possibly {
-			f.until(f.orBound(h.gone), Span{Phase: PhaseUnattributed, Candidates: candidates})
+		if f.firstPodTolerated(h) == possibly {
+			f.endPhaseAt(f.noLaterThanBinding(h.removed), Span{Phase: PhaseUnattributed, Candidates: candidates})
 			continue
 		}
-		gone, all := f.assured(h.gone)
-		f.untilThrough(gone, Span{Phase: PhaseTaint, Taint: h.Key, Owner: h.row.owner}, h.row.daemonSets)
+		gone, all := f.provenEnd(h.removed)
+		f.endPhaseAtWithPod(gone, Span{Phase: PhaseTaint, Taint: h.Key, Owner: h.row.owner}, h.row.daemonSets)
 		if !all {
-			f.until(f.orBound(h.gone), Span{Phase: PhaseUnattributed, Candidates: candidates})
+			f.endPhaseAt(f.noLaterThanBinding(h.removed), Span{Phase: PhaseUnattributed, Candidates: candidates})
 		}
 	}
 }
 
-// response is the answer to a yes-or-no question: no, possibly or certainly.
-type response uint8
+// certainty is the answer to a yes-or-no question: no, possibly or certainly.
+type certainty uint8
 
 const (
-	no response = iota
+	no certainty = iota
 	possibly
 	certainly
 )
 
-// tolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain whether the
-// pod was bound before the taint was removed, a phase "unschedulable" of the pod proves that the pod did not tolerate
-// the taint.
-func (f *fold) tolerated(h heldTaint) response {
-	if f.first == nil || f.first.timeline == nil || !f.first.bound.is {
+// firstPodTolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain
+// whether the pod was bound before the taint was removed, a phase "unschedulable" of the pod proves that the pod did
+// not tolerate the taint.
+func (f *fold) firstPodTolerated(h heldTaint) certainty {
+	if f.first == nil || f.first.timeline == nil || !f.first.bound.isKnown {
 		return no
 	}
 	bound := f.first.bound
-	if !h.gone.is {
+	if !h.removed.isKnown {
 		last := f.states[len(f.states)-1]
 		if sure := later(last.sureAt, last.arrivedAt); !sure.Before(bound.latest) {
 			return certainly
 		}
 	} else {
 		switch {
-		case !h.gone.latest.After(bound.earliest):
+		case !h.removed.latest.After(bound.earliest):
 			return no
-		case h.gone.earliest.After(bound.latest):
+		case h.removed.earliest.After(bound.latest):
 			return certainly
 		}
 	}
@@ -155,7 +155,7 @@ func (f *fold) taintsKnown() known {
 		return known{}
 	}
 	for _, h := range f.heldTaints() {
-		if h.since == 0 && h.known && !h.row.recurs && f.tolerated(h) == no {
+		if h.since == 0 && h.known && !h.row.recurs && f.firstPodTolerated(h) == no {
 			return known{}
 		}
 	}
@@ -166,19 +166,19 @@ func (f *fold) taintsKnown() known {
 func (f *fold) taintsSeen() []TaintSeen {
 	held := f.heldTaints()
 	slices.SortStableFunc(held, func(a, b heldTaint) int {
-		if a.gone.is != b.gone.is {
-			if a.gone.is {
+		if a.removed.isKnown != b.removed.isKnown {
+			if a.removed.isKnown {
 				return -1
 			}
 			return 1
 		}
-		return a.gone.at.Compare(b.gone.at)
+		return a.removed.at.Compare(b.removed.at)
 	})
 	var all []TaintSeen
 	for _, h := range held {
-		seen := TaintSeen{Key: h.Key, Effect: h.Effect, Owner: h.row.owner, Present: !h.gone.is}
-		if h.gone.is {
-			seen.RemovedAt, seen.Earliest, seen.Latest = h.gone.at, h.gone.earliest, h.gone.latest
+		seen := TaintSeen{Key: h.Key, Effect: h.Effect, Owner: h.row.owner, Present: !h.removed.isKnown}
+		if h.removed.isKnown {
+			seen.RemovedAt, seen.Earliest, seen.Latest = h.removed.at, h.removed.earliest, h.removed.latest
 		}
 		all = append(all, seen)
 	}

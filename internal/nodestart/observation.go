@@ -22,16 +22,16 @@ type Booted struct {
 // return a version that the watch delivers only later.
 type NodeSeen struct {
 	ArrivedAt time.Time
-	// AskedAt is the instant just before the agent requested a list. The response shows the Node object as it was at
-	// AskedAt or later. AskedAt is zero for a change that a watch delivered.
-	AskedAt    time.Time
-	Version    uint64 // resourceVersion; 0 if unknown
-	Exists     bool   // false if the API server has no such object
-	Name       string
-	CreatedAt  time.Time // on the control plane's clock, truncated to seconds
-	BootID     string    // status.nodeInfo.bootID, which the kubelet writes
-	Conditions []Condition
-	Taints     []Taint
+	// RequestedAt is the instant just before the agent requested a list. The response shows the Node object as it was
+	// at RequestedAt or later. RequestedAt is zero for a change that a watch delivered.
+	RequestedAt time.Time
+	Version     uint64 // resourceVersion; 0 if unknown
+	Exists      bool   // false if the API server has no such object
+	Name        string
+	CreatedAt   time.Time // on the control plane's clock, truncated to seconds
+	BootID      string    // status.nodeInfo.bootID, which the kubelet writes
+	Conditions  []Condition
+	Taints      []Taint
 }
 
 // Condition is a condition of the Node object.

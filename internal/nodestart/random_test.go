@@ -65,7 +65,7 @@ func (w *world) observe() *Evidence {
 		if i := w.posted(asked + took/2); i >= 0 {
 			o = w.object(i)
 		}
-		o.AskedAt = at(asked)
+		o.RequestedAt = at(asked)
 		arrivals = append(arrivals, arrival{asked + took, o})
 		if w.chance(0.02) {
 			break // the API server refuses lists

@@ -19,9 +19,9 @@ var update = flag.Bool("update", false, "rewrite the expected timelines in testd
 // this line, the script contains the expected timeline. All times are in seconds.
 //
 //	AT boot ID=B btime=T                    the agent read the boot time
-//	AT node [v=VERSION] [asked=T] [boot=B] [created=T] [ready=STATUS@T] [taints=KEY,KEY] [network=STATUS@T]
+//	AT node [v=VERSION] [requested=T] [boot=B] [created=T] [ready=STATUS@T] [taints=KEY,KEY] [network=STATUS@T]
 //	        ['MESSAGE' ['MESSAGE']]         the messages of the conditions Ready and NetworkUnavailable
-//	AT node none [asked=T]                  the Node object does not exist
+//	AT node none [requested=T]              the Node object does not exist
 //	AT events REASON@T ...                  the kubelet's Events
 //	AT pod OWNER NAMESPACE/NAME created=T [PHASE=T ...] [ready|starting]
 //	AT again NAMESPACE/NAME created=T ready=T [turned]
@@ -128,8 +128,8 @@ func value(words []string, key string) string {
 func nodeOf(t *testing.T, at time.Time, version uint64, words []string, message string) NodeSeen {
 	t.Helper()
 	o := NodeSeen{ArrivedAt: at, Version: version, Exists: true, Name: "node-7", BootID: value(words, "boot")}
-	if v := value(words, "asked"); v != "" {
-		o.AskedAt = stamp(t, v)
+	if v := value(words, "requested"); v != "" {
+		o.RequestedAt = stamp(t, v)
 	}
 	if len(words) > 0 && words[0] == "none" {
 		o.Exists = false

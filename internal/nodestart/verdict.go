@@ -39,7 +39,7 @@ func (t Timeline) Waited() (time.Duration, string) {
 		return 0, ""
 	}
 	from := later(w.CreatedAt, w.UngatedAt)
-	if !from.Before(t.milestone("registered")) {
+	if !from.Before(t.milestoneAt("registered")) {
 		return 0, ""
 	}
 	var waited []Span
@@ -57,8 +57,8 @@ func (t Timeline) Waited() (time.Duration, string) {
 		cmp.Or(t.Node, "this node"), longest(waited))
 }
 
-// The method "milestone" returns the estimate of a milestone, or the zero time.
-func (t Timeline) milestone(name string) time.Time {
+// milestoneAt returns the estimate of a milestone, or the zero time.
+func (t Timeline) milestoneAt(name string) time.Time {
 	for _, m := range t.Milestones {
 		if m.Name == name {
 			return m.At
@@ -75,7 +75,7 @@ func longest(spans []Span) string {
 	}
 	var parts []part
 	for _, s := range spans {
-		text := s.text()
+		text := s.describe()
 		i := slices.IndexFunc(parts, func(p part) bool { return p.text == text })
 		if i < 0 {
 			parts = append(parts, part{text: text})
@@ -110,8 +110,8 @@ func (t Timeline) outcome() string {
 	return "booted " + total + " ago, no " + known + "workload is ready yet"
 }
 
-// The method "text" describes a phase.
-func (s Span) text() string {
+// describe returns a text about the phase.
+func (s Span) describe() string {
 	switch s.Phase {
 	case "": // before the boot
 		return "until the machine had booted"
