@@ -99,8 +99,8 @@ func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, 
 			EventsUntil: left.EventsUntil,
 		},
 	}
-	if kept.keeper != nil {
-		c.Keeper = kept.keeper
+	if kept.saver != nil {
+		c.Saver = kept.saver
 	}
 	return reconcile.New(c)
 }

@@ -25,9 +25,9 @@ const newsFor = time.Hour
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
 // --state-dir, savedState is empty, and the function "reported" does nothing.
 type savedState struct {
-	dir    *state.Dir // nil without --state-dir
-	left   state.Contents
-	keeper *state.Keeper // nil without --state-dir
+	dir   *state.Dir // nil without --state-dir
+	left  state.Contents
+	saver *state.Saver // nil without --state-dir
 	// The function "reported" receives each timeline after all sinks have written, sent or dropped it.
 	reported func(timeline.Timeline)
 }
@@ -44,7 +44,7 @@ func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 		return savedState{}, fmt.Errorf("--state-dir %s: %w", c.stateDir, err)
 	}
 	scope.Since = carriedOn(dir.Since, scope.Since)
-	keeper, err := dir.Keeper(state.Config{
+	saver, err := dir.NewSaver(state.Config{
 		Node: c.nodeName, Header: recording.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
 		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
@@ -53,8 +53,8 @@ func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 			"choose another directory", c.stateDir, err)
 	}
 	return savedState{
-		dir: dir, left: dir.Contents, keeper: keeper,
-		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
+		dir: dir, left: dir.Contents, saver: saver,
+		reported: func(t timeline.Timeline) { saver.Reported(t.UID) },
 	}, nil
 }
 
@@ -66,10 +66,10 @@ func (s savedState) close() {
 }
 
 func (s savedState) components() []component {
-	if s.keeper == nil {
+	if s.saver == nil {
 		return nil
 	}
-	return []component{{partState, stageRest, s.keeper.Run}}
+	return []component{{partState, stageRest, s.saver.Run}}
 }
 
 // carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this

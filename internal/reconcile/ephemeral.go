@@ -48,8 +48,8 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 		return
 	}
 	requests, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
-	if requests.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
-		p.ephemeralAskedAt = now
+	if requests.Runtime && now.Sub(p.ephemeralQueriedAt) >= repeatQueryFirst {
+		p.ephemeralQueriedAt = now
 		r.requestRuntime(object, timeline.Requests{Images: requests.Images, Layers: requests.Layers})
 	}
 	p.ephemeralRequestsEvents = requests.Events

@@ -12,19 +12,19 @@ import (
 // Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime's response is
 // complete.
 const (
-	askAgainFirst = time.Second
-	askAgainMax   = time.Minute
-	// askGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
+	repeatQueryFirst = time.Second
+	repeatQueryMax   = time.Minute
+	// queryGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
 	// whose images are present, the agent usually sends only two queries: one when the pod arrives, and one when the
-	// pod is ready. If the change is a new run of a container, the agent waits only askGapRuns, because the runtime
+	// pod is ready. If the change is a new run of a container, the agent waits only queryGapRuns, because the runtime
 	// soon forgets the run if a client deletes the pod without a grace period.
-	askGap     = time.Second
-	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between two queries if the agent sends the second query only to check an Event
+	queryGap     = time.Second
+	queryGapRuns = 200 * time.Millisecond
+	// pullQueryGap is the minimum time between two queries if the agent sends the second query only to check an Event
 	// about one of the pod's pulls. The agent repeats such a query without back-off, because only the runtime's
 	// response can refute a forged Event. A forged Event that is not yet refuted can hide which image other pods wait
 	// for.
-	askAboutPulls = 2 * time.Second
+	pullQueryGap = 2 * time.Second
 )
 
 // pod is the state of one pod on the node: the evidence during the start-up, and the timeline afterwards.
@@ -53,9 +53,9 @@ type pod struct {
 	// requestsEvents is true if the start-up requires an Event watch. ephemeralRequestsEvents is true if an ephemeral
 	// container requires an Event watch.
 	requestsEvents, ephemeralRequestsEvents bool
-	ephemeralAskedAt                        time.Time
-	askedAt                                 time.Time // time of the last query to the runtime
-	asked                                   int       // number of queries since the pod object changed
+	ephemeralQueriedAt                      time.Time
+	queriedAt                               time.Time // time of the last query to the runtime
+	queries                                 int       // number of queries since the pod object changed
 
 	changed   bool      // true if the start-up changed after the last progress report
 	partialAt time.Time // time of the last progress report
@@ -71,7 +71,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	if p.evidence == nil {
 		t := p.settled.timeline()
 		t.EphemeralPulls = r.ephemeralPulls(p, now)
-		t.Termination = p.termination(now, skew)
+		t.Termination = p.terminationAt(now, skew)
 		return t, true
 	}
 	t, ok := p.evidence.Timeline(now, skew)
@@ -81,7 +81,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	r.silences.Complete(&t)
 	r.pressure.Complete(&t)
 	t.EphemeralPulls = r.ephemeralPulls(p, now)
-	t.Termination = p.termination(now, skew)
+	t.Termination = p.terminationAt(now, skew)
 	return t, ok
 }
 
@@ -92,8 +92,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	if response, ok := o.(timeline.RuntimeSeen); ok {
 		r.pulls.ObserveRuntime(response)
 	}
-	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keeper != nil {
-		r.config.Keeper.Keep(o, true)
+	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Saver != nil {
+		r.config.Saver.Observe(o, true)
 	}
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
@@ -101,11 +101,11 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	if p == nil {
 		if !seen { // the pod is already gone, or was removed while no agent ran
 			if gone {
-				r.leave(o.PodUID())
+				r.forgetSaved(o.PodUID())
 			}
 			return
 		}
-		p = r.meet(o.PodUID(), r.config.Scope)
+		p = r.addPod(o.PodUID(), r.config.Scope)
 		p.reported = p.reported || r.isMirrored(object.Pod)
 		p.late = !object.Live
 		if object.Live && object.Pod.ReadAt.IsZero() {
@@ -121,13 +121,13 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			r.pulls.Observe(event, p.evidence.Pod())
 		}
 		if seen {
-			p.asked = 0
+			p.queries = 0
 		}
 		if _, event := o.(timeline.EventSeen); event && news {
 			r.eventsUsed.Add(1)
 		}
-		if r.config.Keeper != nil && !p.reported && !p.evidence.Reconstructed() {
-			r.config.Keeper.Keep(o, news)
+		if r.config.Saver != nil && !p.reported && !p.evidence.Reconstructed() {
+			r.config.Saver.Observe(o, news)
 		}
 		r.advance(p)
 		p.changed = p.changed || news
@@ -157,8 +157,8 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// meet creates the state of a pod that this agent sees for the first time.
-func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
+// addPod creates the state of a pod that this agent sees for the first time.
+func (r *Reconciler) addPod(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
@@ -199,11 +199,11 @@ func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	return false
 }
 
-// leave handles the deletion of a pod's object.
-func (r *Reconciler) leave(uid string) {
+// forgetSaved removes the saved data of a pod whose object was deleted.
+func (r *Reconciler) forgetSaved(uid string) {
 	delete(r.reported, uid)
-	if r.config.Keeper != nil {
-		r.config.Keeper.Gone(uid)
+	if r.config.Saver != nil {
+		r.config.Saver.Gone(uid)
 	}
 }
 
@@ -220,10 +220,10 @@ func (r *Reconciler) advance(p *pod) {
 	}
 	requests := p.evidence.Requests(now)
 	object := p.evidence.Pod()
-	refutable := now.Sub(p.askedAt) > askAboutPulls && r.pulls.RequestsRuntime(object.UID)
-	if requests.Runtime && p.mayAsk(requests, now) || refutable {
-		p.askedAt = now
-		p.asked++
+	refutable := now.Sub(p.queriedAt) > pullQueryGap && r.pulls.RequestsRuntime(object.UID)
+	if requests.Runtime && p.mayQueryRuntime(requests, now) || refutable {
+		p.queriedAt = now
+		p.queries++
 		r.requestRuntime(object, requests)
 	}
 	p.requestsEvents = requests.Events
@@ -237,20 +237,21 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 	})
 }
 
-// mayAsk reports whether the agent can query the runtime now. After a change of the pod object, the next query does not
-// wait for the back-off. A starting pod changes often, so most queries wait until askGap has passed since the previous
-// query. A late query is harmless, because the runtime keeps its timestamps. The query about the node's images cannot
-// wait, because the kubelet soon pulls the absent images. The query at the end of the start-up cannot wait.
-func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
-	since := now.Sub(p.askedAt)
-	if p.asked > 0 {
-		return since > p.askAgainAfter()
+// mayQueryRuntime reports whether the agent can query the runtime now. After a change of the pod object, the next query
+// does not wait for the back-off. A starting pod changes often, so most queries wait until queryGap has passed since
+// the previous query. A late query is harmless, because the runtime keeps its timestamps. The query about the node's
+// images cannot wait, because the kubelet soon pulls the absent images. The query at the end of the start-up cannot
+// wait.
+func (p *pod) mayQueryRuntime(requests timeline.Requests, now time.Time) bool {
+	since := now.Sub(p.queriedAt)
+	if p.queries > 0 {
+		return since > p.repeatQueryAfter()
 	}
-	return since >= askGap || requests.Runs && since >= askGapRuns || len(requests.Images) > 0 || p.evidence.Ended()
+	return since >= queryGap || requests.Runs && since >= queryGapRuns || len(requests.Images) > 0 || p.evidence.Ended()
 }
 
-func (p *pod) askAgainAfter() time.Duration {
-	return min(askAgainFirst<<min(p.asked-1, 10), askAgainMax)
+func (p *pod) repeatQueryAfter() time.Duration {
+	return min(repeatQueryFirst<<min(p.queries-1, 10), repeatQueryMax)
 }
 
 // watchEvents keeps an Event watch open while the start-up, an ephemeral container, or Follow.Events requires it.
@@ -286,7 +287,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
 	r.reportChanged(settled.UID)
-	r.reconstructed.count(p, settled.Reconstructed)
+	r.reconstructed.countSettled(p, settled.Reconstructed)
 	if settled.Reconstructed {
 		return
 	}
@@ -304,8 +305,8 @@ func (r *Reconciler) settleEnded() {
 		if p.evidence == nil || !p.evidence.Ended() {
 			continue
 		}
-		if left := r.config.Keeper != nil && p.evidence.Requests(now).Runtime &&
-			r.config.Keeper.Kept(p.evidence.Pod().UID); !left {
+		if left := r.config.Saver != nil && p.evidence.Requests(now).Runtime &&
+			r.config.Saver.Saved(p.evidence.Pod().UID); !left {
 			r.settle(p, now)
 		}
 	}
@@ -319,7 +320,7 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	}
 	r.endPostStartup(uid, p)
 	delete(r.pods, uid)
-	r.leave(uid)
+	r.forgetSaved(uid)
 	if p.settled.staticID != "" {
 		r.mirrors = append(r.mirrors, p.settled.staticID)
 		r.mirrors = r.mirrors[max(0, len(r.mirrors)-maxGone):]

@@ -60,8 +60,8 @@ func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 		return
 	}
 	r.eventsUntil = message.At
-	if r.config.Keeper != nil {
-		r.config.Keeper.EventsUntil(message.At)
+	if r.config.Saver != nil {
+		r.config.Saver.SetEventsUntil(message.At)
 	}
 	r.reportPostStartup(p, timeline.PostStartup{Event: &message})
 }

@@ -12,7 +12,7 @@ import (
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
 		c.Follow.PostStartup, c.Follow.Events = true, events
-		c.Keeper = &keeper{eventsUntil: kept}
+		c.Saver = &fakeSaver{eventsUntil: kept}
 		c.alsoReport(PostStartup, func(r Report) {
 			if run := r.PostStartup.Run; run != nil {
 				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, r.Timeline.Name, run.ExitCode)

@@ -40,10 +40,10 @@ type Config struct {
 	// Terminated, Forgotten. Reports of kind Changed or EphemeralPulled can come at any time before the report
 	// Forgotten.
 	Report func(Report)
-	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent. If Keeper is nil,
+	// Restored is the state that a previous agent saved. Saver saves the state for the next agent. If Saver is nil,
 	// the Reconciler saves nothing.
 	Restored Restored
-	Keeper   Keeper
+	Saver    Saver
 	Logger   *zap.Logger
 	// Registerer registers podlapse_evidence_reconstructed_total. If Registerer is nil, the metric is not registered.
 	Registerer prometheus.Registerer
@@ -74,21 +74,21 @@ type Follow struct {
 	Events bool
 }
 
-// Keeper saves the data that the next agent needs.
-type Keeper interface {
-	// Keep receives each observation of a start-up if the agent must report this start-up. The argument "news" is true
-	// if the observation was new (timeline.Evidence.Apply). Keep also receives each timeline.RuntimeSilent.
-	Keep(o timeline.Observation, news bool)
-	// KeepEnd receives observations of a pod's termination after the pod's start-up was settled or reported. KeepEnd
-	// does not receive facts that the next agent can get from the runtime again. The argument "news" is true if the
+// Saver saves the data that the next agent needs.
+type Saver interface {
+	// Observe receives each observation of a start-up if the agent must report this start-up. The argument "news" is
+	// true if the observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent.
+	Observe(o timeline.Observation, news bool)
+	// ObserveTermination receives observations of a pod's termination after the pod's start-up was settled or reported.
+	// It does not receive facts that the next agent can get from the runtime again. The argument "news" is true if the
 	// observation was new (timeline.TerminationEvidence.Apply).
-	KeepEnd(o timeline.Observation, news bool)
-	// Kept returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
-	// When Run stops, Run calls Kept for each completed start-up that still needs a response from the runtime. If Kept
-	// returns false, Run settles the start-up.
-	Kept(uid string) bool
-	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
-	EventsUntil(time.Time)
+	ObserveTermination(o timeline.Observation, news bool)
+	// Saved returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
+	// When Run stops, Run calls Saved for each completed start-up that still needs a response from the runtime. If
+	// Saved returns false, Run settles the start-up.
+	Saved(uid string) bool
+	// SetEventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
+	SetEventsUntil(time.Time)
 	// Gone receives the UID of a deleted pod. If the pod's start-up has a Settled report, the Reconciler makes this
 	// report before it calls Gone.
 	Gone(uid string)

@@ -27,9 +27,9 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// The method "count" counts the start-up of a settled pod. The method ignores a start-up that a previous agent reported
-// or that another mirror pod represents. The argument "over" is Timeline.Reconstructed.
-func (c reconstructedCounts) count(p *pod, over bool) {
+// countSettled counts the start-up of a settled pod. It ignores a start-up that a previous agent reported or that
+// another mirror pod represents. The argument "over" is Timeline.Reconstructed.
+func (c reconstructedCounts) countSettled(p *pod, over bool) {
 	switch {
 	case p.reported:
 	case over:

@@ -21,7 +21,7 @@ func TestReconstructedIsCountedByReason(t *testing.T) {
 			pod.UID = uid
 			return pod
 		}
-		r, observe, stop := startRestored(t, &desk{}, &keeper{}, Restored{
+		r, observe, stop := startRestored(t, &desk{}, &fakeSaver{}, Restored{
 			InFlight: []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Live: true,
 				Pod: named("restored")}},
 			Reported: []string{"reported"},

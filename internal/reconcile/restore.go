@@ -42,7 +42,7 @@ func (r *Reconciler) restore() {
 			if _, seen := o.(timeline.PodSeen); !seen {
 				continue
 			}
-			p = r.meet(uid, scope)
+			p = r.addPod(uid, scope)
 			p.restored = true
 		}
 		r.clocks.Observe(o)

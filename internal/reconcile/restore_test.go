@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeper records the observations that the reconciler wants to save.
-type keeper struct {
+// fakeSaver records the observations that the reconciler wants to save.
+type fakeSaver struct {
 	kept []timeline.Observation // new observations
 	gone []string
 	lost bool // saving failed
@@ -23,46 +23,46 @@ type keeper struct {
 	eventsUntil          *time.Time // nil if the test ignores it
 }
 
-// Keep implements Keeper.
-func (k *keeper) Keep(o timeline.Observation, news bool) {
-	if k.starts++; news {
-		k.kept = append(k.kept, o)
+// Observe implements Saver.
+func (s *fakeSaver) Observe(o timeline.Observation, news bool) {
+	if s.starts++; news {
+		s.kept = append(s.kept, o)
 	}
 }
 
-// Kept implements Keeper.
-func (k *keeper) Kept(string) bool { return !k.lost }
+// Saved implements Saver.
+func (s *fakeSaver) Saved(string) bool { return !s.lost }
 
-// Gone implements Keeper.
-func (k *keeper) Gone(uid string) { k.gone = append(k.gone, uid) }
+// Gone implements Saver.
+func (s *fakeSaver) Gone(uid string) { s.gone = append(s.gone, uid) }
 
-// KeepEnd implements Keeper.
-func (k *keeper) KeepEnd(o timeline.Observation, news bool) {
-	if k.terminations++; news {
-		k.keptTerminations = append(k.keptTerminations, o)
+// ObserveTermination implements Saver.
+func (s *fakeSaver) ObserveTermination(o timeline.Observation, news bool) {
+	if s.terminations++; news {
+		s.keptTerminations = append(s.keptTerminations, o)
 	}
 }
 
-// EventsUntil implements Keeper.
-func (k *keeper) EventsUntil(until time.Time) {
-	if k.eventsUntil != nil {
-		*k.eventsUntil = until
+// SetEventsUntil implements Saver.
+func (s *fakeSaver) SetEventsUntil(until time.Time) {
+	if s.eventsUntil != nil {
+		*s.eventsUntil = until
 	}
 }
 
 // startRestored runs a reconciler with the state of a previous agent, in the same way as start.
 func startRestored(
-	t *testing.T, d *desk, k *keeper, restored Restored,
+	t *testing.T, d *desk, k *fakeSaver, restored Restored,
 ) (*Reconciler, func(timeline.Observation), func()) {
 	t.Helper()
 	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
-		c.Restored, c.Keeper = restored, k
+		c.Restored, c.Saver = restored, k
 	})
 }
 
 func TestRuntimeSilenceSurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &fakeSaver{}
 		_, observe, kill := startRestored(t, &desk{}, k, Restored{})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.RuntimeSilent{ArrivedAt: time.Now(), From: time.Now().Add(-time.Second), Until: time.Now()})
@@ -71,7 +71,7 @@ func TestRuntimeSilenceSurvivesRestart(t *testing.T) {
 			t.Fatalf("kept %+v, want the pod and the silence", k.kept)
 		}
 		slices.Reverse(k.kept) // the order in the file
-		r, _, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
+		r, _, stop := startRestored(t, &desk{}, &fakeSaver{}, Restored{InFlight: k.kept})
 		stop()
 		if got := r.silences.Silences(); len(got) != 1 || got[0] != k.kept[0] {
 			t.Errorf("the next agent restored the silences %+v", got)
@@ -81,7 +81,7 @@ func TestRuntimeSilenceSurvivesRestart(t *testing.T) {
 
 func TestColdStartAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, k := &desk{}, &keeper{}
+		d, k := &desk{}, &fakeSaver{}
 		_, observe, kill := startRestored(t, d, k, Restored{})
 		object := object()
 		absent := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
@@ -98,7 +98,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		// While no agent runs, the image arrives and the pod becomes ready.
 		time.Sleep(time.Minute)
 		d = &desk{}
-		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: k.kept[:2]})
+		_, observe, stop := startRestored(t, d, &fakeSaver{}, Restored{InFlight: k.kept[:2]})
 		defer stop()
 		synctest.Wait()
 		expect(t, d, "watch runtime-1") // the saved state shows that the image was absent
@@ -153,7 +153,7 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 			event("waits", "Pulled",
 				`Successfully pulled image "waits" in 2s (32s including waiting). Image size: 5 bytes.`))
 
-		r, _, stop := startRestored(t, &desk{}, &keeper{},
+		r, _, stop := startRestored(t, &desk{}, &fakeSaver{},
 			Restored{InFlight: slices.Concat(kept["fails"], kept["pulled"], kept["waits"])})
 		defer stop()
 		report, err := r.Some(t.Context(), []string{"waits"})
@@ -173,7 +173,7 @@ func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {
 		synctest.Test(t, func(t *testing.T) {
-			k := &keeper{}
+			k := &fakeSaver{}
 			_, observe, kill := startRestored(t, &desk{}, k, Restored{})
 			images := map[string]string{"first": "large", "second": image}
 			for _, uid := range []string{"first", "second"} {
@@ -194,7 +194,7 @@ func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 				`Successfully pulled image "large" in 20s (20s including waiting). Image size: 5 bytes.`))
 			kill()
 
-			r, observe, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
+			r, observe, stop := startRestored(t, &desk{}, &fakeSaver{}, Restored{InFlight: k.kept})
 			defer stop()
 			time.Sleep(2 * time.Second)
 			observe(event("second", "Pulled",
@@ -223,7 +223,7 @@ func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 		inFlight := []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod}}
 		time.Sleep(3 * time.Hour)
 		d := &desk{}
-		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: inFlight})
+		_, observe, stop := startRestored(t, d, &fakeSaver{}, Restored{InFlight: inFlight})
 		defer stop()
 		synctest.Wait()
 		expect(t, d, "ask runtime-1 [cold]")
@@ -242,7 +242,7 @@ func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 
 func TestStopBeforeRuntimeResponds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &fakeSaver{}
 		first := &desk{}
 		_, observe, stop := startRestored(t, first, k, Restored{})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
@@ -272,7 +272,7 @@ func TestStopBeforeRuntimeResponds(t *testing.T) {
 func TestStopBeforeRuntimeRespondsWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		_, observe, stop := startRestored(t, d, &keeper{lost: true}, Restored{})
+		_, observe, stop := startRestored(t, d, &fakeSaver{lost: true}, Restored{})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		time.Sleep(2 * time.Second)
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(object())})
@@ -285,7 +285,7 @@ func TestStopBeforeRuntimeRespondsWithoutState(t *testing.T) {
 
 func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, k := &desk{}, &keeper{}
+		d, k := &desk{}, &fakeSaver{}
 		r, observe, stop := startRestored(t, d, k, Restored{Reported: []string{"uid-1", "uid-2", "left"}})
 		defer stop()
 		observe(timeline.PodGone{UID: "left", ArrivedAt: time.Now()})
@@ -308,7 +308,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 
 func TestUnreportedDeletedPodIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, k := &desk{}, &keeper{}
+		d, k := &desk{}, &fakeSaver{}
 		left := []timeline.Observation{
 			timeline.RuntimeSeen{UID: "nobody", ArrivedAt: time.Now()},
 			timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()},
@@ -328,7 +328,7 @@ func TestUnreportedDeletedPodIsReportedAfterRestart(t *testing.T) {
 // TestReconstructedPodsAreNotSaved checks that the state excludes pods that are older than the first agent.
 func TestReconstructedPodsAreNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &fakeSaver{}
 		old := ready(object())
 		time.Sleep(time.Hour)
 		_, observe, stop := startRestored(t, &desk{}, k, Restored{})

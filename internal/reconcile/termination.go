@@ -9,8 +9,8 @@ import (
 
 // terminatingPod follows a pod from its deletion request until its object is gone.
 type terminatingPod struct {
-	evidence *timeline.TerminationEvidence
-	askedAt  time.Time // time of the last query to the runtime
+	evidence  *timeline.TerminationEvidence
+	queriedAt time.Time // time of the last query to the runtime
 }
 
 // observeTermination follows the termination of a pod, starting with the first object that has a deletion
@@ -24,11 +24,11 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	if news {
 		r.reportChanged(o.PodUID())
 	}
-	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && outlivesAgent(o) {
-		r.config.Keeper.KeepEnd(o, news)
+	if r.config.Saver != nil && (p.evidence == nil || p.reported) && outlivesAgent(o) {
+		r.config.Saver.ObserveTermination(o, news)
 	}
 	if _, object := o.(timeline.PodSeen); object && news {
-		p.terminating.askedAt = time.Time{}
+		p.terminating.queriedAt = time.Time{}
 	}
 	r.advanceTermination(p)
 }
@@ -70,16 +70,16 @@ func (r *Reconciler) advanceTermination(p *pod) {
 		return
 	}
 	now, every := r.config.Now(), p.terminating.evidence.AskEvery(r.config.Now())
-	if every == 0 || now.Sub(p.terminating.askedAt) < every {
+	if every == 0 || now.Sub(p.terminating.queriedAt) < every {
 		return
 	}
-	p.terminating.askedAt = now
+	p.terminating.queriedAt = now
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// The method "termination" returns the pod's termination at the given time. The method returns nil if the agent has not
-// seen a deletion request, or if it does not follow terminations.
-func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
+// terminationAt returns the pod's termination at the given time. It returns nil if the agent has not seen a deletion
+// request, or if it does not follow terminations.
+func (p *pod) terminationAt(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
 	}

@@ -49,8 +49,8 @@ func TestTerminationOfReadyPod(t *testing.T) {
 			Containers: []timeline.ContainerRun{run}})
 		time.Sleep(5*time.Second + time.Millisecond)
 		synctest.Wait()
-		if asked := d.take(); len(asked) < 4 || len(asked) > 6 {
-			t.Errorf("in 5 s asked %q", asked)
+		if queries := d.take(); len(queries) < 4 || len(queries) > 6 {
+			t.Errorf("in 5 s sent the queries %q", queries)
 		}
 		present, err := r.Present(t.Context())
 		if err != nil || len(present) != 1 || present[0].Termination == nil || !present[0].Termination.GoneAt.IsZero() {
@@ -140,9 +140,9 @@ func TestTerminationRequests(t *testing.T) {
 // During a start-up, the reconciler saves observations only for the start-up, and not again for the termination.
 func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &fakeSaver{}
 		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Follow.Terminations, c.Keeper = true, k
+			c.Follow.Terminations, c.Saver = true, k
 		})
 		defer stop()
 		pod := object()
@@ -177,10 +177,10 @@ func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 // termination as if this agent had seen the whole termination.
 func TestTerminationAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &fakeSaver{}
 		var ended []timeline.Timeline
 		follow := func(c *Config) {
-			c.Follow.Terminations, c.Keeper = true, k
+			c.Follow.Terminations, c.Saver = true, k
 			c.also(Terminated, func(tl timeline.Timeline) { ended = append(ended, tl) })
 		}
 		d := &desk{}

@@ -29,7 +29,7 @@ func TestAppendedSectionsEqualWholeFile(t *testing.T) {
 				}
 			}
 		}
-		appended, sections := b.appended(t), b.Keeper.appended
+		appended, sections := b.appended(t), b.Saver.appended
 		whole := b.saved(t)
 		got, want := newBench(t, appended).saved(t), newBench(t, whole).saved(t)
 		if sections == 0 || !reflect.DeepEqual(got, want) {
@@ -56,11 +56,11 @@ func (b *bench) change(random *rand.Rand, pod string, before stage, at float64) 
 	choice := random.IntN(8)
 	switch {
 	case choice == 0:
-		b.EventsUntil(after(at))
+		b.SetEventsUntil(after(at))
 	case choice == 1:
-		b.Keep(silent(at, at+1.5), true)
+		b.Observe(silent(at, at+1.5), true)
 	case before == absent:
-		b.Keep(seen(pod, at, ""), true)
+		b.Observe(seen(pod, at, ""), true)
 		return starting
 	case before == starting && choice == 2, before == removedBeforeReport && choice < 5:
 		b.Reported(pod)
@@ -72,14 +72,14 @@ func (b *bench) change(random *rand.Rand, pod string, before stage, at float64) 
 		b.Gone(pod)
 		return removedBeforeReport
 	case before == starting && choice == 4:
-		b.Keep(event(pod, at, "x"), true)
+		b.Observe(event(pod, at, "x"), true)
 	case before == starting:
-		b.Keep(seen(pod, at, "x"), choice == 5)
+		b.Observe(seen(pod, at, "x"), choice == 5)
 	case before == reported && choice == 2:
 		b.Gone(pod)
 		return removed
 	case before == reported:
-		b.KeepEnd(acknowledged(pod, at), true)
+		b.ObserveTermination(acknowledged(pod, at), true)
 	}
 	return before
 }
@@ -98,25 +98,25 @@ func list(c Contents) string {
 
 // TestChangeDuringSave reports or removes a pod after the save has encoded the pod's observations.
 func TestChangeDuringSave(t *testing.T) {
-	for name, test := range map[string]struct{ before, during func(k *Keeper) }{
-		"a deleted pod is reported": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(gone("a", 2), true)
+	for name, test := range map[string]struct{ before, during func(k *Saver) }{
+		"a deleted pod is reported": {func(k *Saver) {
+			k.Observe(seen("a", 1, ""), true)
+			k.Observe(gone("a", 2), true)
 			k.Gone("a")
-		}, func(k *Keeper) { k.Reported("a") }},
-		"a terminating pod is removed": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
+		}, func(k *Saver) { k.Reported("a") }},
+		"a terminating pod is removed": {func(k *Saver) {
+			k.Observe(seen("a", 1, ""), true)
 			k.Reported("a")
-			k.KeepEnd(acknowledged("a", 2), true)
-		}, func(k *Keeper) { k.Gone("a") }},
-		"a reported pod is terminating": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-		}, func(k *Keeper) { k.Reported("a"); k.KeepEnd(acknowledged("a", 2), true) }},
+			k.ObserveTermination(acknowledged("a", 2), true)
+		}, func(k *Saver) { k.Gone("a") }},
+		"a reported pod is terminating": {func(k *Saver) {
+			k.Observe(seen("a", 1, ""), true)
+		}, func(k *Saver) { k.Reported("a"); k.ObserveTermination(acknowledged("a", 2), true) }},
 	} {
 		b := newBench(t, Contents{})
-		test.before(b.Keeper)
+		test.before(b.Saver)
 		observations := b.encode()
-		test.during(b.Keeper)
+		test.during(b.Saver)
 		section, _, err := b.section(observations)
 		if err != nil || !b.append(section) {
 			t.Fatalf("%s: %v", name, err)
@@ -132,10 +132,10 @@ func TestChangeDuringSave(t *testing.T) {
 // TestUnfinishedSectionIsIgnored truncates a file at every byte of its last section.
 func TestUnfinishedSectionIsIgnored(t *testing.T) {
 	b := newBench(t, Contents{})
-	b.Keep(seen("a", 1, ""), true)
+	b.Observe(seen("a", 1, ""), true)
 	before := b.appended(t)
 	length := len(b.saves[len(b.saves)-1])
-	b.Keep(event("a", 2, "x"), true)
+	b.Observe(event("a", 2, "x"), true)
 	b.Reported("b")
 	b.appended(t)
 	text := b.saves[len(b.saves)-1]
@@ -170,11 +170,11 @@ func TestSaveReplacesFileAfterFailedAppend(t *testing.T) {
 		"a directory": func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
 	} {
 		path := t.TempDir()
-		_, k, _, err := keeperIn(path)
+		_, k, _, err := saverIn(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Keep(seen("a", 1, ""), true)
+		k.Observe(seen("a", 1, ""), true)
 		if err := k.save(); err != nil || k.appended == 0 {
 			t.Fatalf("%v, %d bytes appended", err, k.appended)
 		}
@@ -182,7 +182,7 @@ func TestSaveReplacesFileAfterFailedAppend(t *testing.T) {
 		if err := disturb(file); err != nil {
 			t.Fatal(err)
 		}
-		k.Keep(event("a", 2, "x"), true)
+		k.Observe(event("a", 2, "x"), true)
 		if err := k.save(); err != nil {
 			if name != "a directory" { // nothing can replace a directory by a file
 				t.Errorf("%s: %v", name, err)
@@ -203,9 +203,9 @@ func TestSaveReplacesFileAfterFailedAppend(t *testing.T) {
 // TestFileStaysSmall checks that a save replaces the file before the appended sections become too large.
 func TestFileStaysSmall(t *testing.T) {
 	b := newBench(t, Contents{})
-	b.Keep(seen("a", 1, ""), true)
+	b.Observe(seen("a", 1, ""), true)
 	for i := range 2000 {
-		b.Keep(seen("a", float64(i), "latest"), false)
+		b.Observe(seen("a", float64(i), "latest"), false)
 		if err := b.save(); err != nil {
 			t.Fatal(err)
 		}

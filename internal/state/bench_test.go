@@ -19,7 +19,7 @@ func BenchmarkSave(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			k, err := d.Keeper(Config{Node: "node-1", Header: recording.Header{Scope: timeline.Scope{Since: created}},
+			k, err := d.NewSaver(Config{Node: "node-1", Header: recording.Header{Scope: timeline.Scope{Since: created}},
 				Now:    created.Local,
 				Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 			if err != nil {
@@ -30,14 +30,14 @@ func BenchmarkSave(b *testing.B) {
 			}
 			for i := range 20 {
 				uid := fmt.Sprintf("pod-%d", i)
-				k.Keep(seen(uid, 1, ""), true)
+				k.Observe(seen(uid, 1, ""), true)
 				for n := range 10 {
-					k.Keep(event(uid, float64(n), "app"), true)
+					k.Observe(event(uid, float64(n), "app"), true)
 				}
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				k.Keep(seen("pod-1", 2, "latest"), false)
+				k.Observe(seen("pod-1", 2, "latest"), false)
 				if whole {
 					k.size = 0
 				}
@@ -55,13 +55,13 @@ func BenchmarkKeep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	k, err := d.Keeper(Config{Node: "node-1", Now: created.Local,
+	k, err := d.NewSaver(Config{Node: "node-1", Now: created.Local,
 		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		k.Keep(seen("pod-1", 2, "latest"), i == 0)
+		k.Observe(seen("pod-1", 2, "latest"), i == 0)
 	}
 }

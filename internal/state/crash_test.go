@@ -104,7 +104,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		scope.Since = time.Now()
 	}
 	registry := prometheus.NewRegistry()
-	keeper, err := left.Keeper(state.Config{Node: "node-1", Header: recording.Header{Agent: "v1", Scope: scope},
+	saver, err := left.NewSaver(state.Config{Node: "node-1", Header: recording.Header{Agent: "v1", Scope: scope},
 		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: registry, Logger: zap.NewNop()})
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	}
 	lines := jsonlines.New(jsonlines.Config{Out: d, Kinds: []jsonlines.Lines{jsonlines.TimelineLines},
 		Now:        time.Now,
-		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
+		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { saver.Reported(tl.UID) }})
 	var r *reconcile.Reconciler
 	n := &node{ctx: ctx, world: world, observe: func(o timeline.Observation) { r.Observe(ctx, o) },
 		requests: make(chan timeline.RuntimeRequest, 1000), watches: map[string]context.CancelFunc{},
@@ -135,10 +135,10 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 			}
 		},
 		Restored: reconcile.Restored{InFlight: left.InFlight, Reported: left.Reported},
-		Keeper:   keeper,
+		Saver:    saver,
 	})
 	// A dead agent writes nothing more, so the disk discards the remaining writes of the agent's parts.
-	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {
+	for _, run := range []func(context.Context) error{saver.Run, lines.Run, r.Run} {
 		parts.Go(func() { _ = run(ctx) })
 	}
 	parts.Go(n.response)
@@ -158,7 +158,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 // uptime is the duration of a world. After this time, every start-up of the world has ended and was reported.
 const uptime = 60 * time.Second
 
-// saveGap is the interval between saves. If the reader needs more time for each record, the keeper can save between two
+// saveGap is the interval between saves. If the reader needs more time for each record, the saver can save between two
 // records.
 const saveGap = 200 * time.Millisecond
 

@@ -20,15 +20,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeperIn returns a keeper, and unlocks the directory so that another agent can open it.
-func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
+// saverIn returns a saver, and unlocks the directory so that another agent can open it.
+func saverIn(path string) (*Dir, *Saver, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))
 	if err != nil {
 		return nil, nil, logs, err
 	}
 	defer d.Close()
-	k, err := d.Keeper(Config{Node: "node-1",
+	k, err := d.NewSaver(Config{Node: "node-1",
 		Header: recording.Header{Agent: "v1", Scope: timeline.Scope{Since: created}},
 		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.New(core)})
@@ -40,12 +40,12 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 func valid(t testing.TB, appended bool) []byte {
 	t.Helper()
 	path := t.TempDir()
-	_, k, _, err := keeperIn(path)
+	_, k, _, err := saverIn(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Keep(seen("a", 1, ""), true)
-	k.Keep(event("a", 2, "x"), true)
+	k.Observe(seen("a", 1, ""), true)
+	k.Observe(event("a", 2, "x"), true)
 	k.Reported("b")
 	k.Reported("c")
 	if !appended {
@@ -69,7 +69,7 @@ func resealed(text string) string {
 
 func TestNextAgentLoadsState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "of", "nothing")
-	if _, _, _, err := keeperIn(path); err != nil {
+	if _, _, _, err := saverIn(path); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]os.FileMode{path: 0o700 | os.ModeDir, filepath.Join(path, fileName): 0o600} {
@@ -77,13 +77,13 @@ func TestNextAgentLoadsState(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
 	}
-	d, k, _, err := keeperIn(path)
+	d, k, _, err := saverIn(path)
 	if err != nil || !reflect.DeepEqual(d.Contents, Contents{Since: created}) {
 		t.Fatalf("in a new directory: %+v, %v", d.Contents, err)
 	}
-	k.Keep(seen("a", 1, ""), true)
+	k.Observe(seen("a", 1, ""), true)
 	k.Reported("b")
-	k.EventsUntil(after(7).Local())
+	k.SetEventsUntil(after(7).Local())
 	if err := k.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestNextAgentLoadsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		d, _, logs, err := keeperIn(path)
+		d, _, logs, err := saverIn(path)
 		want := Contents{created, []timeline.Observation{seen("a", 1, "")}, []string{"b"}, nil, after(7)}
 		if err != nil || !reflect.DeepEqual(d.Contents, want) || logs.Len() > 0 {
 			t.Errorf("found %+v, %v; want %+v", d.Contents, err, want)
@@ -159,7 +159,7 @@ func TestUnusableFiles(t *testing.T) {
 				}
 			}
 			kind, _ := os.Lstat(file)
-			d, _, logs, err := keeperIn(path)
+			d, _, logs, err := saverIn(path)
 			if err != nil || !reflect.DeepEqual(d.Contents, Contents{}) {
 				t.Errorf("%s: %+v, %v", name, d.Contents, err)
 				continue
@@ -172,7 +172,7 @@ func TestUnusableFiles(t *testing.T) {
 			if bad, err := os.Lstat(file + badSuffix); err != nil || bad.Mode() != kind.Mode() {
 				t.Errorf("%s, attempt %d: set aside as %v, %v", name, attempt, bad, err)
 			}
-			if again, _, logs, err := keeperIn(path); err != nil || logs.Len() > 0 || again.Since != created {
+			if again, _, logs, err := saverIn(path); err != nil || logs.Len() > 0 || again.Since != created {
 				t.Errorf("%s: the next agent finds %+v, %v, %v", name, again, logs.All(), err)
 			}
 		}
@@ -192,14 +192,14 @@ func TestUnusableDirectories(t *testing.T) {
 		"/proc/none": "create the directory",
 		"/proc":      "save /proc/state.jsonl",
 	} {
-		if _, _, _, err := keeperIn(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := saverIn(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
 
 // FuzzParse reads arbitrary input, with and without a valid checksum. The parser must not panic or invent
-// observations. A keeper must save all parsed data so that the next agent finds it again.
+// observations. A saver must save all parsed data so that the next agent finds it again.
 func FuzzParse(f *testing.F) {
 	for _, appended := range []bool{false, true} {
 		text := valid(f, appended)

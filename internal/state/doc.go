@@ -3,8 +3,8 @@
 // pods. An agent that is killed loses at most its latest observations, and the sources repeat most of the lost
 // observations.
 //
-// Open reads the file when the agent starts. A Keeper then holds the data and writes the data from the goroutine of
-// Keeper.Run. Package reconcile and the sinks call the Keeper from any goroutine and never wait for the disk.
+// Open reads the file when the agent starts. A Saver then holds the data and writes the data from the goroutine of
+// Saver.Run. Package reconcile and the sinks call the Saver from any goroutine and never wait for the disk.
 //
 // # What survives
 //
@@ -14,9 +14,9 @@
 //
 // # The order
 //
-// The Keeper records a pod as reported only after all sinks are done with the pod's start-up. A sink is done when it
+// The Saver records a pod as reported only after all sinks are done with the pod's start-up. A sink is done when it
 // has written or sent the report. A sink that drops the report is also done, unless the agent is stopping. If the agent
-// crashes before the Keeper has recorded the pod as reported, the next agent reports the pod again under the same ID.
+// crashes before the Saver has recorded the pod as reported, the next agent reports the pod again under the same ID.
 // So a crash can repeat a report, but cannot lose a report.
 //
 // # The file
@@ -28,7 +28,7 @@
 //   - a recording of the unreported start-ups and of the terminations in progress
 //   - an end line with a checksum of all previous lines of the file
 //
-// The first section contains all data that the Keeper had when it wrote the section. Each save appends a section with
+// The first section contains all data that the Saver had when it wrote the section. Each save appends a section with
 // the changes, because the agent saves several times per second while pods start. When the appended sections become
 // large, a save replaces the whole file with one section. A reader ignores an unfinished section at the end, because an
 // agent can be killed while it appends a section. If the first section is unfinished, or if a finished section is

@@ -32,7 +32,7 @@ func inMemory(write func(text []byte) error) file {
 		replace: func(lines [][]byte) error { return save(slices.Concat(lines...)) },
 		append: func(lines [][]byte, size int64) error {
 			if size != int64(len(text)) {
-				panic("the keeper expects another size")
+				panic("the saver expects another size")
 			}
 			return save(slices.Concat(text, slices.Concat(lines...)))
 		},

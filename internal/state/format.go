@@ -103,7 +103,7 @@ func parse(text []byte, node string) (Contents, error) {
 		if err != nil {
 			return Contents{}, err
 		}
-		if err := c.read(section, node); err != nil {
+		if err := c.addSection(section, node); err != nil {
 			return Contents{}, err
 		}
 		rest, sum = after, sealed
@@ -162,10 +162,9 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// The method "read" adds a section to c. If a section records a pod as reported, the pod's observations in this section
-// and in later sections concern the termination of the pod. The method adds observations of terminations to
-// c.Terminations.
-func (c *contents) read(section []byte, node string) error {
+// addSection adds a section to c. If a section records a pod as reported, the pod's observations in this section and in
+// later sections concern the termination of the pod. addSection adds observations of terminations to c.Terminations.
+func (c *contents) addSection(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
 	if err != nil {
@@ -199,10 +198,10 @@ func (c *contents) read(section []byte, node string) error {
 		c.Terminations = slices.DeleteFunc(c.Terminations, obsolete)
 		c.Reported = slices.DeleteFunc(c.Reported, func(uid string) bool { return !c.reported[uid] })
 	}
-	return c.observe(recording.NewReader(bytes.NewReader(section)))
+	return c.addObservations(recording.NewReader(bytes.NewReader(section)))
 }
 
-func (c *contents) observe(reader *recording.Reader) error {
+func (c *contents) addObservations(reader *recording.Reader) error {
 	for {
 		o, err := reader.Next()
 		if errors.Is(err, io.EOF) {

@@ -21,13 +21,13 @@ const (
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is the saved data of one pod that is starting or being deleted. The Keeper's lock guards the first group of
+// inFlight is the saved data of one pod that is starting or being deleted. The Saver's lock guards the first group of
 // fields. Only the goroutine that writes the file uses the second group of fields.
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of observations that changed the evidence
-	full        bool // true if the Keeper omitted an observation
-	gone        bool // true if the object was removed; the Keeper drops the data after the report
+	full        bool // true if the Saver omitted an observation
+	gone        bool // true if the object was removed; the Saver drops the data after the report
 	terminating bool // true if the start-up was reported and the pod is being deleted
 	saved       bool // true if the file contains data of the pod for the next agent
 
@@ -39,27 +39,27 @@ type inFlight struct {
 // freshObservation is an observation that is not encoded yet.
 type freshObservation struct {
 	observation timeline.Observation
-	// passing marks a pod object that the Keeper holds only until the next pod object arrives.
-	passing bool
+	// temporary marks a pod object that the Saver holds only until the next pod object arrives.
+	temporary bool
 }
 
-// The method "take" keeps an observation, or returns false if the limit is reached. The method always keeps the latest
-// pod object and the deletion of the pod, because no source can repeat the last state of a deleted pod.
-func (p *inFlight) take(o timeline.Observation, news bool) bool {
+// add keeps an observation, or returns false if the limit is reached. add always keeps the latest pod object and the
+// deletion of the pod, because no source can repeat the last state of a deleted pod.
+func (p *inFlight) add(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
-	room := p.news < maxObservations || gone
+	hasRoom := p.news < maxObservations || gone
 	switch {
-	case news && room:
+	case news && hasRoom:
 		p.news++
 		p.fresh = append(p.fresh, freshObservation{o, false})
 	case seen:
-		if last := len(p.fresh) - 1; last >= 0 && p.fresh[last].passing {
+		if last := len(p.fresh) - 1; last >= 0 && p.fresh[last].temporary {
 			p.fresh = p.fresh[:last]
 		}
 		p.fresh = append(p.fresh, freshObservation{o, true})
 	}
-	return room || !news
+	return hasRoom || !news
 }
 
 // encode encodes each observation that fits: the data of the pod must not exceed maxPodBytes, and must not grow by more
@@ -82,7 +82,7 @@ func (p *inFlight) encode(observations []freshObservation, room int) (added [][]
 		p.bytes += growth
 		added = append(added, line)
 		switch {
-		case f.passing:
+		case f.temporary:
 			p.latest = line
 		case seen:
 			p.lines, p.latest = append(p.lines, line), nil

@@ -50,9 +50,9 @@ func gone(uid string, at float64) timeline.PodGone {
 	return timeline.PodGone{UID: uid, ArrivedAt: after(at)}
 }
 
-// bench is a keeper whose saves the test can see.
+// bench is a saver whose saves the test can see.
 type bench struct {
-	*Keeper
+	*Saver
 	saves  [][]byte // each file as written
 	refuse atomic.Pointer[error]
 	logs   *observer.ObservedLogs
@@ -83,14 +83,14 @@ func newBench(t *testing.T, left Contents) *bench {
 		}
 		return nil
 	})}
-	k, err := d.Keeper(Config{
+	k, err := d.NewSaver(Config{
 		Node: "node-1", Header: recording.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
 		Report: b.report, Registerer: prometheus.NewRegistry(), Logger: zap.New(core),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Keeper = k
+	b.Saver = k
 	opened = true
 	return b
 }

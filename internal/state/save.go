@@ -12,23 +12,23 @@ import (
 )
 
 // save writes all changes since the last save to the file.
-func (k *Keeper) save() error {
-	pods, err := k.write()
-	k.markSaved(pods, err)
+func (s *Saver) save() error {
+	pods, err := s.write()
+	s.markSaved(pods, err)
 	if err != nil {
-		err = fmt.Errorf("save %s: %w", k.file.path, err)
-		k.config.Report(false, err.Error())
+		err = fmt.Errorf("save %s: %w", s.file.path, err)
+		s.config.Report(false, err.Error())
 		return err
 	}
-	k.config.Report(true, "saved in "+k.file.path)
+	s.config.Report(true, "saved in "+s.file.path)
 	return nil
 }
 
 // markSaved records the result of a save. After a successful save, markSaved marks the pods whose data is in the file.
-func (k *Keeper) markSaved(pods []*inFlight, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.failing = err != nil; k.failing {
+func (s *Saver) markSaved(pods []*inFlight, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failing = err != nil; s.failing {
 		return
 	}
 	for _, p := range pods {
@@ -38,30 +38,30 @@ func (k *Keeper) markSaved(pods []*inFlight, err error) {
 
 // write appends the changes to the file. If the appended sections become too large, or if write cannot append, write
 // replaces the file. The result "pods" contains the pods whose data was written.
-func (k *Keeper) write() (pods []*inFlight, err error) {
-	section, pods, err := k.section(k.encode())
-	if err == nil && k.append(section) {
+func (s *Saver) write() (pods []*inFlight, err error) {
+	section, pods, err := s.section(s.encode())
+	if err == nil && s.append(section) {
 		return pods, nil
 	}
-	k.size, k.appended, k.sum = 0, 0, 0 // if this save fails, the next save also replaces the file
-	section, pods, err = k.whole()
+	s.size, s.appended, s.sum = 0, 0, 0 // if this save fails, the next save also replaces the file
+	section, pods, err = s.whole()
 	if err == nil {
-		err = k.file.replace(section)
+		err = s.file.replace(section)
 	}
 	if err == nil {
-		k.size = sizeOf(section)
+		s.size = sizeOf(section)
 	}
 	return pods, err
 }
 
 // append appends a section to the file. append returns false if the next section must replace the file.
-func (k *Keeper) append(section [][]byte) bool {
+func (s *Saver) append(section [][]byte) bool {
 	size := sizeOf(section)
-	if k.size == 0 || k.appended+size > maxAppended || k.file.append(section, k.size) != nil {
+	if s.size == 0 || s.appended+size > maxAppended || s.file.append(section, s.size) != nil {
 		return false
 	}
-	k.size += size
-	k.appended += size
+	s.size += size
+	s.appended += size
 	return true
 }
 
@@ -73,21 +73,21 @@ func sizeOf(lines [][]byte) (size int64) {
 }
 
 // encode encodes the observations since the last save and returns the lines of each pod. While encode encodes the
-// observations, encode does not hold the Keeper's lock.
-func (k *Keeper) encode() map[*inFlight][][]byte {
+// observations, encode does not hold the Saver's lock.
+func (s *Saver) encode() map[*inFlight][][]byte {
 	var changed []*inFlight
 	var fresh [][]freshObservation
-	k.mu.Lock()
-	lost, room := k.lost, maxLineBytes
-	k.lost = 0
-	for _, p := range k.inFlight {
+	s.mu.Lock()
+	lost, room := s.lost, maxLineBytes
+	s.lost = 0
+	for _, p := range s.inFlight {
 		room -= p.bytes
 		if len(p.fresh) > 0 {
 			changed, fresh = append(changed, p), append(fresh, p.fresh)
 			p.fresh = nil
 		}
 	}
-	k.mu.Unlock()
+	s.mu.Unlock()
 
 	var overfull []*inFlight
 	lines := map[*inFlight][][]byte{}
@@ -103,65 +103,65 @@ func (k *Keeper) encode() map[*inFlight][][]byte {
 		}
 	}
 
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range overfull {
 		p.full = true
 	}
-	k.reportLost(lost)
+	s.reportLost(lost)
 	return lines
 }
 
 // reportLost counts omitted data and logs the first omission. The caller must hold the lock.
-func (k *Keeper) reportLost(lost int) {
-	k.dropped.Add(float64(lost))
-	if lost > 0 && !k.full {
-		k.config.Logger.Warn("the state file is full: a restart of the agent will lose the newest observations",
+func (s *Saver) reportLost(lost int) {
+	s.dropped.Add(float64(lost))
+	if lost > 0 && !s.full {
+		s.config.Logger.Warn("the state file is full: a restart of the agent will lose the newest observations",
 			zap.Int("left_out", lost))
 	}
-	atLimit := len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
-	k.full = lost > 0 || k.full && atLimit
-	for _, p := range k.inFlight {
-		k.full = k.full || p.full
+	atLimit := len(s.inFlight) == maxInFlight || len(s.reported) == maxReported
+	s.full = lost > 0 || s.full && atLimit
+	for _, p := range s.inFlight {
+		s.full = s.full || p.full
 	}
 }
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods of the given observations. section omits the observations of pods that were reported or removed
 // after encode was called, because a reader treats the observations in a section as newer than the section's changes.
-func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	changes := k.changes
-	k.changes = nil
-	if lines, err = k.begin(changes); err != nil {
+func (s *Saver) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes := s.changes
+	s.changes = nil
+	if lines, err = s.begin(changes); err != nil {
 		return nil, nil, err
 	}
-	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
-		p := k.inFlight[uid]
+	for _, uid := range slices.Sorted(maps.Keys(s.inFlight)) {
+		p := s.inFlight[uid]
 		if added := observations[p]; len(added) > 0 {
 			lines, pods = append(lines, added...), append(pods, p)
 		}
 	}
-	lines, err = k.seal(lines)
+	lines, err = s.seal(lines)
 	return lines, pods, err
 }
 
 // whole returns a section with all data, and the pods whose data the section contains.
-func (k *Keeper) whole() (lines [][]byte, pods []*inFlight, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.changes = nil
-	reported := make([]changeLine, 0, len(k.reported))
-	for _, uid := range k.reported {
+func (s *Saver) whole() (lines [][]byte, pods []*inFlight, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes = nil
+	reported := make([]changeLine, 0, len(s.reported))
+	for _, uid := range s.reported {
 		reported = append(reported, changeLine{kindReported, uid})
 	}
-	lines, err = k.begin(reported)
+	lines, err = s.begin(reported)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
-		p := k.inFlight[uid]
+	for _, uid := range slices.Sorted(maps.Keys(s.inFlight)) {
+		p := s.inFlight[uid]
 		lines = append(lines, p.lines...)
 		if p.latest != nil {
 			lines = append(lines, p.latest)
@@ -170,14 +170,14 @@ func (k *Keeper) whole() (lines [][]byte, pods []*inFlight, err error) {
 			pods = append(pods, p)
 		}
 	}
-	lines, err = k.seal(lines)
+	lines, err = s.seal(lines)
 	return lines, pods, err
 }
 
 // begin returns the lines at the beginning of a section: a header, the changes, the header of the recording, and the
 // periods in which the runtime did not respond. The caller must hold the lock.
-func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
-	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
+func (s *Saver) begin(changes []changeLine) ([][]byte, error) {
+	first, err := encodeLine(header{kindHeader, version, s.config.Node, s.config.Now().UTC(), s.eventsUntil})
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +189,11 @@ func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, k.header)
-	if len(k.inFlight) == 0 {
-		k.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
+	lines = append(lines, s.header)
+	if len(s.inFlight) == 0 {
+		s.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
 	}
-	for _, silent := range k.silences.Silences() {
+	for _, silent := range s.silences.Silences() {
 		line, err := recording.Encode(silent)
 		if err != nil {
 			return nil, err
@@ -204,11 +204,11 @@ func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
 }
 
 // seal appends the end line of a section and adds the section to the checksum of the file.
-func (k *Keeper) seal(lines [][]byte) ([][]byte, error) {
+func (s *Saver) seal(lines [][]byte) ([][]byte, error) {
 	for _, line := range lines {
-		k.sum = checksum(k.sum, line)
+		s.sum = checksum(s.sum, line)
 	}
-	end, err := seal(k.sum)
-	k.sum = checksum(k.sum, end)
+	end, err := seal(s.sum)
+	s.sum = checksum(s.sum, end)
 	return append(lines, end), err
 }

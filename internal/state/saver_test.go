@@ -20,77 +20,77 @@ var eventsOfA = timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: 
 
 // restartTests are the cases of TestStateAfterRestart.
 var restartTests = map[string]struct {
-	do       func(k *Keeper)
+	do       func(k *Saver)
 	inFlight []timeline.Observation
 	reported []string
 }{
-	"nothing": {func(*Keeper) {}, nil, nil},
-	"news": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(event("a", 2, "x"), true)
-		k.Keep(event("a", 2, "x"), false)
+	"nothing": {func(*Saver) {}, nil, nil},
+	"news": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(event("a", 2, "x"), true)
+		k.Observe(event("a", 2, "x"), false)
 	}, []timeline.Observation{seen("a", 1, ""), event("a", 2, "x")}, nil},
-	"the absence of Events": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(eventsOfA, true)
+	"the absence of Events": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(eventsOfA, true)
 	}, []timeline.Observation{seen("a", 1, "")}, nil},
-	"a silence of the runtime": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(silent(1, 3), true)
-		k.Keep(silent(3, 4), true)
+	"a silence of the runtime": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(silent(1, 3), true)
+		k.Observe(silent(3, 4), true)
 	}, []timeline.Observation{silent(1, 4), seen("a", 1, "")}, nil},
-	"no silence before any pod": {func(k *Keeper) {
-		k.Keep(silent(1, 3), true)
+	"no silence before any pod": {func(k *Saver) {
+		k.Observe(silent(1, 3), true)
 		_ = k.save()
-		k.Keep(seen("a", 4, ""), true)
+		k.Observe(seen("a", 4, ""), true)
 	}, []timeline.Observation{seen("a", 4, "")}, nil},
-	"the latest pod object, in order of arrival": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(seen("a", 2, "passing"), false)
-		k.Keep(seen("a", 3, "latest"), false)
-		k.Keep(event("a", 4, "x"), true)
+	"the latest pod object, in order of arrival": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(seen("a", 2, "passing"), false)
+		k.Observe(seen("a", 3, "latest"), false)
+		k.Observe(event("a", 4, "x"), true)
 	}, []timeline.Observation{seen("a", 1, ""), event("a", 4, "x"), seen("a", 3, "latest")}, nil},
-	"no outdated pod object": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(seen("a", 2, "passing"), false)
-		k.Keep(acknowledged("a", 3), true)
+	"no outdated pod object": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(seen("a", 2, "passing"), false)
+		k.Observe(acknowledged("a", 3), true)
 	}, []timeline.Observation{seen("a", 1, ""), acknowledged("a", 3)}, nil},
-	"observations since the last save": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(seen("a", 2, "passing"), false)
+	"observations since the last save": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(seen("a", 2, "passing"), false)
 		_ = k.save()
-		k.Keep(event("a", 3, "x"), true)
+		k.Observe(event("a", 3, "x"), true)
 		_ = k.save()
-		k.Keep(acknowledged("a", 4), true)
+		k.Observe(acknowledged("a", 4), true)
 	}, []timeline.Observation{seen("a", 1, ""), event("a", 3, "x"), acknowledged("a", 4)}, nil},
-	"reported": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(seen("b", 1, ""), true)
+	"reported": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(seen("b", 1, ""), true)
 		k.Reported("a")
 	}, []timeline.Observation{seen("b", 1, "")}, []string{"a"}},
-	"reported, then deleted": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
+	"reported, then deleted": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
 		k.Reported("a")
 		k.Gone("a")
 	}, nil, nil},
-	"deleted, not reported yet": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(gone("a", 2), true)
+	"deleted, not reported yet": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(gone("a", 2), true)
 		k.Gone("a")
 	}, []timeline.Observation{seen("a", 1, ""), gone("a", 2)}, nil},
-	"deleted, then reported": {func(k *Keeper) {
-		k.Keep(seen("a", 1, ""), true)
-		k.Keep(gone("a", 2), true)
+	"deleted, then reported": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(gone("a", 2), true)
 		k.Gone("a")
 		k.Reported("a")
 	}, nil, nil},
-	"an unknown deleted pod": {func(k *Keeper) { k.Gone("a") }, nil, nil},
+	"an unknown deleted pod": {func(k *Saver) { k.Gone("a") }, nil, nil},
 }
 
 func TestStateAfterRestart(t *testing.T) {
 	for name, test := range restartTests {
 		b := newBench(t, Contents{})
-		test.do(b.Keeper)
+		test.do(b.Saver)
 		got := b.saved(t)
 		want := Contents{Since: created, InFlight: test.inFlight, Reported: test.reported}
 		if !reflect.DeepEqual(got, want) {
@@ -111,7 +111,7 @@ func TestRestartDoesNotGrowState(t *testing.T) {
 		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
 	}}
 	b := newBench(t, left)
-	b.Keep(seen("a", 9, "listed again"), false)
+	b.Observe(seen("a", 9, "listed again"), false)
 	if got := b.saved(t).InFlight; len(got) != 3 || got[2].(timeline.PodSeen).Pod.Reason != "listed again" {
 		t.Errorf("left %+v", got)
 	}
@@ -129,13 +129,13 @@ func TestSavesAreRateLimited(t *testing.T) {
 		if n := saves(); n != 0 {
 			t.Errorf("%d saves while no pod started", n)
 		}
-		b.Keep(seen("a", 1, ""), true)
+		b.Observe(seen("a", 1, ""), true)
 		if n := saves(); n != 1 {
 			t.Errorf("%d saves, want the first one immediately", n)
 		}
 		time.Sleep(time.Minute)
 		for i := range 1000 { // one second on a busy node
-			b.Keep(seen(fmt.Sprintf("pod-%d", i%100), 1, ""), i < 100)
+			b.Observe(seen(fmt.Sprintf("pod-%d", i%100), 1, ""), i < 100)
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Minute)
@@ -144,7 +144,7 @@ func TestSavesAreRateLimited(t *testing.T) {
 				savesPerSecond)
 		}
 		before := saves()
-		b.Keep(event("a", 1, "x"), true)
+		b.Observe(event("a", 1, "x"), true)
 		saves()
 		b.Reported("a")
 		stop()
@@ -168,7 +168,7 @@ func TestFullDiskIsReportedAndRetried(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
-		b.Keep(seen("a", 1, ""), true)
+		b.Observe(seen("a", 1, ""), true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		b.refuse.Store(nil)
@@ -188,13 +188,13 @@ func TestKept(t *testing.T) {
 	b := newBench(t, Contents{})
 	expect := func(what string, want bool) {
 		t.Helper()
-		if got := b.Kept("a"); got != want {
+		if got := b.Saved("a"); got != want {
 			t.Errorf("%s: %t", what, got)
 		}
 	}
 	full := errors.New("no space left on device")
 	expect("nobody knows it", false)
-	b.Keep(seen("a", 1, ""), true)
+	b.Observe(seen("a", 1, ""), true)
 	expect("not saved yet", false)
 	b.refuse.Store(&full)
 	_ = b.save()
@@ -202,7 +202,7 @@ func TestKept(t *testing.T) {
 	b.refuse.Store(nil)
 	_ = b.save()
 	expect("saved", true)
-	b.Keep(event("a", 2, "x"), true)
+	b.Observe(event("a", 2, "x"), true)
 	expect("saved a moment ago", true)
 	b.refuse.Store(&full)
 	_ = b.save()
@@ -212,18 +212,18 @@ func TestKept(t *testing.T) {
 	expect("saved again", true)
 	b.Reported("a")
 	expect("reported", false)
-	b.Keep(seen("a", 3, strings.Repeat("x", maxPodBytes)), true)
+	b.Observe(seen("a", 3, strings.Repeat("x", maxPodBytes)), true)
 	_ = b.save()
 	expect("too large for the file", false)
 	for i := range maxInFlight - 1 {
-		b.Keep(seen(fmt.Sprint(i), 1, ""), true)
+		b.Observe(seen(fmt.Sprint(i), 1, ""), true)
 	}
-	b.Keep(seen("one more", 1, ""), true)
+	b.Observe(seen("one more", 1, ""), true)
 	_ = b.save()
-	if !b.Kept("0") || b.Kept("one more") {
+	if !b.Saved("0") || b.Saved("one more") {
 		t.Error("more pods are kept than the limit")
 	}
-	if next := newBench(t, b.saved(t)); !next.Kept("0") || next.Kept("a") {
+	if next := newBench(t, b.saved(t)); !next.Saved("0") || next.Saved("a") {
 		t.Error("the next agent has other pods")
 	}
 }
@@ -231,15 +231,15 @@ func TestKept(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Run("observations of a pod", func(t *testing.T) {
 		b := newBench(t, Contents{})
-		b.Keep(seen("a", 0, ""), true)
+		b.Observe(seen("a", 0, ""), true)
 		for i := range 3 * maxObservations {
-			b.Keep(event("a", float64(i), "x"), true)
-			b.Keep(seen("a", float64(i), "latest"), i%2 == 0)
+			b.Observe(event("a", float64(i), "x"), true)
+			b.Observe(seen("a", float64(i), "latest"), i%2 == 0)
 			if i%100 == 0 {
 				b.saved(t)
 			}
 		}
-		b.Keep(gone("a", 9999), true)
+		b.Observe(gone("a", 9999), true)
 		got := b.saved(t).InFlight
 		if n := len(got); n != maxObservations+2 || got[n-2].(timeline.PodGone).UID != "a" ||
 			got[n-1].(timeline.PodSeen).ArrivedAt != after(3*maxObservations-1) {
@@ -249,11 +249,11 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("bytes of a pod", func(t *testing.T) {
 		b := newBench(t, Contents{})
-		b.Keep(seen("a", 0, ""), true)
+		b.Observe(seen("a", 0, ""), true)
 		for i := range 100 {
-			b.Keep(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
+			b.Observe(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
 		}
-		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than the maximum length of a line
+		b.Observe(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than the maximum length of a line
 		if n := len(b.saved(t).InFlight); n < 20 || n > 26 {
 			t.Errorf("%d left", n)
 		}
@@ -263,9 +263,9 @@ func TestBounds(t *testing.T) {
 		b := newBench(t, Contents{})
 		for i := range 80 {
 			uid := fmt.Sprintf("pod-%03d", i)
-			b.Keep(seen(uid, 0, ""), true)
+			b.Observe(seen(uid, 0, ""), true)
 			for range 25 {
-				b.Keep(event(uid, 1, strings.Repeat("x", 10<<10)), true)
+				b.Observe(event(uid, 1, strings.Repeat("x", 10<<10)), true)
 			}
 		}
 		b.saved(t)
@@ -274,7 +274,7 @@ func TestBounds(t *testing.T) {
 	t.Run("pods", func(t *testing.T) {
 		b := newBench(t, Contents{})
 		for i := range maxInFlight + 10 {
-			b.Keep(seen(fmt.Sprintf("pod-%d", i), 0, ""), true)
+			b.Observe(seen(fmt.Sprintf("pod-%d", i), 0, ""), true)
 		}
 		if n := len(b.saved(t).InFlight); n != maxInFlight {
 			t.Errorf("%d left", n)
@@ -287,7 +287,7 @@ func TestBounds(t *testing.T) {
 		for i := range maxReported + 10 {
 			b.Reported(fmt.Sprintf("pod-%d", i))
 			if i == maxReported-1 {
-				b.saved(t) // a file at the limit omits nothing, so the keeper logs the first loss later
+				b.saved(t) // a file at the limit omits nothing, so the saver logs the first loss later
 			}
 		}
 		if got := b.saved(t).Reported; len(got) != maxReported || got[0] != "pod-10" {
@@ -297,7 +297,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// expectLoss checks that the keeper counted dropped data. expectLoss saves twice, because the keeper must log the loss
+// expectLoss checks that the saver counted dropped data. expectLoss saves twice, because the saver must log the loss
 // only once.
 func (b *bench) expectLoss(t *testing.T) {
 	t.Helper()
@@ -305,26 +305,26 @@ func (b *bench) expectLoss(t *testing.T) {
 		t.Error("nothing counted as dropped")
 	}
 	b.saved(t)
-	b.Keep(event("b", 1, "x"), true) // the file does not contain this observation's pod
+	b.Observe(event("b", 1, "x"), true) // the file does not contain this observation's pod
 	b.saved(t)
 	if n := b.logs.FilterMessageSnippet("the state file is full").Len(); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }
 
-// After the report of a start-up, the keeper holds the observations of the pod's termination until the pod is gone.
+// After the report of a start-up, the saver holds the observations of the pod's termination until the pod is gone.
 func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
 	asked := seen("a", 5, "")
 	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
 	observed := asked
 	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
 	b := newBench(t, Contents{})
-	b.KeepEnd(asked, true) // this agent does not have to report the start-up
+	b.ObserveTermination(asked, true) // this agent does not have to report the start-up
 	b.Reported("a")
-	b.KeepEnd(event("a", 4, "Killing"), true) // no observation of a termination precedes this Event
-	b.KeepEnd(asked, true)
-	b.KeepEnd(asked, false)
-	b.KeepEnd(observed, true)
+	b.ObserveTermination(event("a", 4, "Killing"), true) // no observation of a termination precedes this Event
+	b.ObserveTermination(asked, true)
+	b.ObserveTermination(asked, false)
+	b.ObserveTermination(observed, true)
 	want := Contents{Since: created, Reported: []string{"a"}, Terminations: []timeline.Observation{asked, observed}}
 	left := b.saved(t)
 	if !reflect.DeepEqual(left, want) {

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The Keeper saves each change immediately, because the agent is awake then, and a later save would wake the agent
+// The Saver saves each change immediately, because the agent is awake then, and a later save would wake the agent
 // again. The constants savesPerSecond and saveBurst limit the saves while many pods start at the same time. If the
 // agent is killed, the sources repeat the observations since the last save, although sometimes less precisely.
 const (
@@ -28,7 +28,7 @@ const (
 // detect free space soon.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config configures a Keeper. Every field is required.
+// Config configures a Saver. Every field is required.
 type Config struct {
 	Node       string
 	Header     recording.Header // header of the running agent; the next agent reads Header.Scope.Since from the file
@@ -38,9 +38,9 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Keeper holds the data that must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait
-// for the disk and are safe to call from any goroutine.
-type Keeper struct {
+// Saver saves the data that must survive the agent. Observe, ObserveTermination, Reported, Saved, Gone and
+// SetEventsUntil never wait for the disk and are safe to call from any goroutine.
+type Saver struct {
 	config  Config
 	header  []byte // header line of the recording
 	file    file
@@ -95,18 +95,18 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	return &Dir{d.load(node, logger), d, file{d.file(), d.replace, d.append}, locked}, nil
 }
 
-// Close releases the directory for another agent. The caller must stop the Keeper first.
+// Close releases the directory for another agent. The caller must stop the Saver first.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves these contents immediately. The first
-// save tests the disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric
-// is already registered.
-func (d *Dir) Keeper(config Config) (*Keeper, error) {
+// NewSaver creates a Saver with the contents of the directory. The Saver saves these contents immediately. The first
+// save tests the disk and stores the time from which the next agent must report start-ups. NewSaver panics if its
+// metric is already registered.
+func (d *Dir) NewSaver(config Config) (*Saver, error) {
 	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{
+	s := &Saver{
 		config: config, header: header, file: d.file,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
@@ -117,11 +117,11 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
 	}
-	config.Registerer.MustRegister(k.dropped)
+	config.Registerer.MustRegister(s.dropped)
 	evidence := map[string]*timeline.Evidence{}
 	for _, o := range d.InFlight {
 		if _, silent := o.(timeline.RuntimeSilent); silent {
-			k.Keep(o, true)
+			s.Observe(o, true)
 			continue
 		}
 		e := evidence[o.PodUID()]
@@ -130,10 +130,10 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			evidence[o.PodUID()] = e
 		}
 		// If every stored pod object counted as new, each restart would add another pod object to the file.
-		k.Keep(o, e.Apply(o))
+		s.Observe(o, e.Apply(o))
 	}
 	for _, uid := range d.Reported {
-		k.Reported(uid)
+		s.Reported(uid)
 	}
 	terminations := map[string]*timeline.TerminationEvidence{}
 	for _, o := range d.Terminations {
@@ -143,163 +143,165 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		} else {
 			terminations[o.PodUID()] = timeline.NewTerminationEvidence(o)
 		}
-		k.KeepEnd(o, news)
+		s.ObserveTermination(o, news)
 	}
-	if err := k.save(); err != nil {
+	if err := s.save(); err != nil {
 		return nil, err
 	}
 	select {
-	case <-k.changed:
+	case <-s.changed:
 	default:
 	}
-	return k, nil
+	return s, nil
 }
 
-// Keep receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
-// observation changed the evidence. Keep stores observations that changed the evidence. If a pod object did not change
-// the evidence, Keep stores the object only until the next pod object arrives. Keep also stores the silences: the
-// periods in which the runtime did not respond. A save drops the silences if the Keeper has no data of any pod.
-func (k *Keeper) Keep(o timeline.Observation, news bool) {
+// Observe receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
+// observation changed the evidence. Observe stores observations that changed the evidence. If a pod object did not
+// change the evidence, Observe stores the object only until the next pod object arrives. Observe also stores the
+// silences: the periods in which the runtime did not respond. A save drops the silences if the Saver has no data of any
+// pod.
+func (s *Saver) Observe(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, silent := o.(timeline.RuntimeSilent); silent {
-		k.silences.Observe(o)
-		k.wake()
+		s.silences.Observe(o)
+		s.wake()
 		return
 	}
-	p := k.inFlight[o.PodUID()]
+	p := s.inFlight[o.PodUID()]
 	if p == nil {
-		if !seen || len(k.inFlight) == maxInFlight {
-			k.lost++
+		if !seen || len(s.inFlight) == maxInFlight {
+			s.lost++
 			return
 		}
 		p = &inFlight{}
-		k.inFlight[o.PodUID()] = p
+		s.inFlight[o.PodUID()] = p
 	}
-	if !p.take(o, news) {
+	if !p.add(o, news) {
 		p.full = true
-		k.lost++
+		s.lost++
 	}
-	k.wake()
+	s.wake()
 }
 
-// KeepEnd receives an observation of a pod's termination. The argument "news" is true if the observation changed the
-// evidence. If the pod's start-up is in progress or was reported, KeepEnd stores observations that changed the
-// evidence. After the start-up was reported, KeepEnd ignores all observations of the pod until a pod object arrives.
-func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
+// ObserveTermination receives an observation of a pod's termination. The argument "news" is true if the observation
+// changed the evidence. If the pod's start-up is in progress or was reported, ObserveTermination stores observations
+// that changed the evidence. After the start-up was reported, ObserveTermination ignores all observations of the pod
+// until a pod object arrives.
+func (s *Saver) ObserveTermination(o timeline.Observation, news bool) {
 	if !outlivesAgent(o) || !news {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.inFlight[o.PodUID()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.inFlight[o.PodUID()]
 	if p == nil {
-		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
+		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(s.reported, o.PodUID()) {
 			return // the next agent needs a pod object and a reported start-up to use the observation
 		}
-		if len(k.inFlight) == maxInFlight {
-			k.lost++
+		if len(s.inFlight) == maxInFlight {
+			s.lost++
 			return
 		}
 		p = &inFlight{terminating: true}
-		k.inFlight[o.PodUID()] = p
+		s.inFlight[o.PodUID()] = p
 	}
-	if !p.take(o, news) {
+	if !p.add(o, news) {
 		p.full = true
-		k.lost++
+		s.lost++
 	}
-	k.wake()
+	s.wake()
 }
 
-// Reported tells the Keeper that all sinks are done with the pod's start-up. Reported removes the start-up's
-// observations from the Keeper.
-func (k *Keeper) Reported(uid string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.inFlight[uid]
-	delete(k.inFlight, uid)
-	k.wake()
+// Reported records that all sinks are done with the pod's start-up. Reported removes the start-up's observations from
+// the Saver.
+func (s *Saver) Reported(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.inFlight[uid]
+	delete(s.inFlight, uid)
+	s.wake()
 	if p != nil && p.gone { // a removed pod cannot appear again
-		k.note(kindRemoved, uid)
+		s.addChange(kindRemoved, uid)
 		return
 	}
 	if len(uid) > maxUID {
-		k.note(kindRemoved, uid)
-		k.lost++
+		s.addChange(kindRemoved, uid)
+		s.lost++
 		return
 	}
-	k.note(kindReported, uid)
-	k.reported = append(k.reported, uid)
-	if len(k.reported) > maxReported {
+	s.addChange(kindReported, uid)
+	s.reported = append(s.reported, uid)
+	if len(s.reported) > maxReported {
 		// Drop the oldest entry. Without this entry, the next agent can report the start-up again if the pod reached
 		// the node after Scope.Since.
-		k.note(kindRemoved, k.reported[0])
-		k.reported = slices.Delete(k.reported, 0, 1)
-		k.lost++
+		s.addChange(kindRemoved, s.reported[0])
+		s.reported = slices.Delete(s.reported, 0, 1)
+		s.lost++
 	}
 }
 
-// Gone tells the Keeper that the pod's object was removed. The Keeper holds the pod's data until all sinks are done
-// with the pod's start-up.
-func (k *Keeper) Gone(uid string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if p := k.inFlight[uid]; p != nil && !p.terminating {
+// Gone records that the pod's object was removed. The Saver holds the pod's data until all sinks are done with the
+// pod's start-up.
+func (s *Saver) Gone(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.inFlight[uid]; p != nil && !p.terminating {
 		p.gone = true
 		return
 	}
-	delete(k.inFlight, uid)
-	if i := slices.Index(k.reported, uid); i >= 0 {
-		k.reported = slices.Delete(k.reported, i, i+1)
-		k.note(kindRemoved, uid)
-		k.wake()
+	delete(s.inFlight, uid)
+	if i := slices.Index(s.reported, uid); i >= 0 {
+		s.reported = slices.Delete(s.reported, i, i+1)
+		s.addChange(kindRemoved, uid)
+		s.wake()
 	}
 }
 
-// The method "note" stores a change for the next save. The caller must hold the lock.
-func (k *Keeper) note(kind, uid string) { k.changes = append(k.changes, changeLine{kind, uid}) }
+// addChange stores a change for the next save. The caller must hold the lock.
+func (s *Saver) addChange(kind, uid string) { s.changes = append(s.changes, changeLine{kind, uid}) }
 
-// Kept returns true if the next agent finds the pod's start-up in the file. Only the observations since the last save
+// Saved returns true if the next agent finds the pod's start-up in the file. Only the observations since the last save
 // can be missing from the file.
-func (k *Keeper) Kept(uid string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.inFlight[uid]
-	return p != nil && p.saved && !k.failing
+func (s *Saver) Saved(uid string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.inFlight[uid]
+	return p != nil && p.saved && !s.failing
 }
 
-// EventsUntil records the time of the latest post-startup kubelet Event that the agent has reported.
-func (k *Keeper) EventsUntil(until time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.eventsUntil = until.UTC()
-	k.wake()
+// SetEventsUntil records the time of the latest post-startup kubelet Event that the agent has reported.
+func (s *Saver) SetEventsUntil(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.eventsUntil = until.UTC()
+	s.wake()
 }
 
-func (k *Keeper) wake() {
+func (s *Saver) wake() {
 	select {
-	case k.changed <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
 // Run saves changes until ctx is done. After ctx is done, Run saves the remaining changes and returns nil. Run reports
 // failed saves and retries them.
-func (k *Keeper) Run(ctx context.Context) error {
+func (s *Saver) Run(ctx context.Context) error {
 	saves := rate.NewLimiter(savesPerSecond, saveBurst)
 	for failures := 0; ; {
 		select {
-		case <-k.changed:
+		case <-s.changed:
 			_ = saves.Wait(ctx) // if ctx is done, the save does not wait
 		case <-ctx.Done():
-			return k.end()
+			return s.saveRemaining()
 		}
-		if err := k.save(); err != nil {
-			k.wake()
+		if err := s.save(); err != nil {
+			s.wake()
 			backoff.Sleep(ctx, retries.Delay(failures))
 			failures++
 		} else {
@@ -308,10 +310,10 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) end() error {
+func (s *Saver) saveRemaining() error {
 	select {
-	case <-k.changed:
-		_ = k.save() // save has already reported the error
+	case <-s.changed:
+		_ = s.save() // save has already reported the error
 	default:
 	}
 	return nil
