@@ -22,11 +22,11 @@ var allowedMethods = map[string]rule{
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
 	"/runtime.v1.RuntimeService/ListPodSandbox": {
 		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"},
-		check: onePodsSandboxes,
+		check: sandboxesOfOnePod,
 	},
 	"/runtime.v1.RuntimeService/ListContainers": {
 		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"},
-		check: onePodsContainers,
+		check: containersOfOnePod,
 	},
 	"/runtime.v1.RuntimeService/ContainerStatus": {
 		request: &runtimeapi.ContainerStatusRequest{}, fields: []string{"container_id"},
@@ -37,11 +37,11 @@ var allowedMethods = map[string]rule{
 	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{},
 		fields: []string{"sandbox_id"}},
 	"/containerd.services.containers.v1.Containers/Get": {
-		request: &containersapi.GetContainerRequest{}, fields: []string{"id"}, response: sandboxAlone,
+		request: &containersapi.GetContainerRequest{}, fields: []string{"id"}, response: onlySandboxContainer,
 	},
 	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
 	"/containerd.services.images.v1.Images/List": {
-		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: pinnedImagesAlone,
+		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: onlyPinnedImages,
 	},
 
 	"/containerd.services.content.v1.Content/Info": {request: &contentapi.InfoRequest{}, fields: []string{"digest"}},
@@ -57,11 +57,11 @@ var allowedMethods = map[string]rule{
 // the server sends messages.
 var allowedStreams = map[string]rule{
 	"/containerd.services.content.v1.Content/List": {
-		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
+		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: onlyManifests,
 	},
 	"/containerd.services.content.v1.Content/Read": {
-		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob,
-		response: jsonAlone,
+		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: limitedBlobSize,
+		response: onlyJSON,
 	},
 }
 

@@ -31,8 +31,8 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// The function "defined" returns every service that the APIs of CRI and containerd define on the socket.
-func defined() []grpc.ServiceDesc {
+// definedServices returns every service that the APIs of CRI and containerd define on the socket.
+func definedServices() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		runtimeapi.RuntimeService_ServiceDesc, runtimeapi.ImageService_ServiceDesc,
 		containers.Containers_ServiceDesc, content.Content_ServiceDesc, diff.Diff_ServiceDesc,
@@ -87,7 +87,7 @@ func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 			t.Errorf("%s: passed %t, %v; testdata/methods.txt has %s", name, passed, err, judgement)
 		}
 	}
-	for _, service := range defined() {
+	for _, service := range definedServices() {
 		for _, method := range service.Methods {
 			name, sent := "/"+service.ServiceName+"/"+method.MethodName, false
 			err := allowUnary(t.Context(), name, critest.Requests()[name], nil, nil,

@@ -25,7 +25,7 @@ var (
 // blobInfo queries containerd's content store. blobInfo returns codes.NotFound if the blob is absent or
 // incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
-	response, err := call(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
+	response, err := callRuntime(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
 		&contentapi.InfoRequest{Digest: blob.String()})
 	return response.GetInfo(), err
 }
@@ -81,17 +81,17 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// The method "ingests" returns the blobs that containerd is writing.
-func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
-	response, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
+// listIngests returns the blobs that containerd is writing.
+func (c *client) listIngests(ctx context.Context) ([]*contentapi.Status, error) {
+	response, err := callRuntime(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})
 	return response.GetStatuses(), err
 }
 
-// The method "snapshot" returns the properties of one of containerd's snapshots. The error has codes.NotFound if the
-// snapshotter has no snapshot with this name.
-func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
-	response, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
+// snapshotInfo returns the properties of one of containerd's snapshots. The error has codes.NotFound if the snapshotter
+// has no snapshot with this name.
+func (c *client) snapshotInfo(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
+	response, err := callRuntime(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})
 	return response.GetInfo(), err
 }

@@ -80,9 +80,9 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// The function "call" calls one method of the runtime with the client's timeout. The argument "what" describes the call
-// in errors.
-func call[Q, A any](
+// callRuntime calls one method of the runtime with the client's timeout. The argument "what" describes the call in
+// errors.
+func callRuntime[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
 ) (A, error) {
@@ -96,13 +96,13 @@ func call[Q, A any](
 }
 
 func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, error) {
-	return call(ctx, c, "get runtime version", c.runtime.Version, &runtimeapi.VersionRequest{})
+	return callRuntime(ctx, c, "get runtime version", c.runtime.Version, &runtimeapi.VersionRequest{})
 }
 
 // networkReady reports whether the runtime's network is ready. If the runtime does not report the condition
 // NetworkReady, the result "known" is false.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
-	response, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
+	response, err := callRuntime(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
 	for _, condition := range response.GetStatus().GetConditions() {
 		if condition.GetType() == runtimeapi.NetworkReady {
 			return condition.GetStatus(), true, nil
@@ -112,14 +112,14 @@ func (c *client) networkReady(ctx context.Context) (ready, known bool, err error
 }
 
 func (c *client) listSandboxes(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {
-	response, err := call(ctx, c, "list sandboxes", c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{
+	response, err := callRuntime(ctx, c, "list sandboxes", c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
 	return response.GetItems(), err
 }
 
 func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.Container, error) {
-	response, err := call(ctx, c, "list containers", c.runtime.ListContainers, &runtimeapi.ListContainersRequest{
+	response, err := callRuntime(ctx, c, "list containers", c.runtime.ListContainers, &runtimeapi.ListContainersRequest{
 		Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
 	return response.GetContainers(), err
@@ -127,14 +127,14 @@ func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.
 
 // containerStatus returns an error with codes.NotFound if the runtime has removed the container.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
-	response, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
+	response, err := callRuntime(ctx, c, "get container status", c.runtime.ContainerStatus,
 		&runtimeapi.ContainerStatusRequest{ContainerId: id})
 	return response.GetStatus(), err
 }
 
 // imageStatus returns nil without an error if the image is not on the node.
 func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image, error) {
-	response, err := call(ctx, c, "get image status", c.image.ImageStatus,
+	response, err := callRuntime(ctx, c, "get image status", c.image.ImageStatus,
 		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
 	return response.GetImage(), err
 }
@@ -142,7 +142,7 @@ func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image
 // storedSandbox queries containerd's sandbox store. storedSandbox returns an error with codes.NotFound if the store
 // does not contain the sandbox.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
-	response, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
+	response, err := callRuntime(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
 		&sandboxapi.StoreGetRequest{SandboxID: id})
 	return response.GetSandbox(), err
 }
@@ -150,7 +150,7 @@ func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, 
 // storedContainer queries containerd's container store. storedContainer returns an error with codes.NotFound if the
 // store does not contain the container.
 func (c *client) storedContainer(ctx context.Context, id string) (*containersapi.Container, error) {
-	response, err := call(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
+	response, err := callRuntime(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
 		&containersapi.GetContainerRequest{ID: id})
 	return response.GetContainer(), err
 }
@@ -158,14 +158,14 @@ func (c *client) storedContainer(ctx context.Context, id string) (*containersapi
 // storedImage queries containerd's image store. storedImage returns an error with codes.NotFound if the store contains
 // no image with this name.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
-	response, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
+	response, err := callRuntime(inNamespace(ctx), c, "get image from containerd", c.images.Get,
 		&imagesapi.GetImageRequest{Name: name})
 	return response.GetImage(), err
 }
 
 // pinnedImages returns the pinned images in containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
-	response, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
+	response, err := callRuntime(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
 		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})
 	return response.GetImages(), err
 }

@@ -22,8 +22,8 @@ type storeSet struct {
 	// timestamps.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
-	// The field "containers" is the container store of containerd 1.6.15 to 1.7, which contains the record of a
-	// sandbox's own container. See stampFromContainer.
+	// containers is the container store of containerd 1.6.15 to 1.7, which contains the record of a sandbox's own
+	// container. See stampFromContainer.
 	containers degradable
 	images     degradable // containerd
 	content    degradable // containerd: blobs, and downloads in progress
@@ -38,21 +38,21 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
 	const unseparated = "the volumes, network and sandbox phases cannot be separated"
-	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes", unseparated)
-	s.containers.set(containerd && storesSandboxContainers(version.GetRuntimeVersion()), logger, "sandboxes",
+	s.sandboxes.initialize(containerd && known && major >= 2, logger, "sandboxes", unseparated)
+	s.containers.initialize(containerd && storesSandboxContainers(version.GetRuntimeVersion()), logger, "sandboxes",
 		unseparated)
-	s.images.set(containerd, logger, "images", "only Events show the times of pulls; without Events, the outcome of "+
-		"a pull is unknown if the image was absent")
-	s.content.set(containerd, logger, "content", "no layers, bytes or progress of downloads")
-	s.snapshots.set(containerd, logger, "snapshots", "unpacking counts as pulling")
+	s.images.initialize(containerd, logger, "images", "only Events show the times of pulls; without Events, the "+
+		"outcome of a pull is unknown if the image was absent")
+	s.content.initialize(containerd, logger, "content", "no layers, bytes or progress of downloads")
+	s.snapshots.initialize(containerd, logger, "snapshots", "unpacking counts as pulling")
 	return s
 }
 
-// The method "all" returns one entry for each kind of store. The first entry is the store that contains the times of
-// sandboxes: the sandbox store or the container store, depending on the runtime's version.
-func (s *storeSet) all() []*degradable {
+// kinds returns one entry for each kind of store. The first entry is the store that contains the times of sandboxes:
+// the sandbox store or the container store, depending on the runtime's version.
+func (s *storeSet) kinds() []*degradable {
 	ofSandboxes := &s.sandboxes
-	if s.containers.on() || s.containers.refused.Load() {
+	if s.containers.isEnabled() || s.containers.refused.Load() {
 		ofSandboxes = &s.containers
 	}
 	return []*degradable{ofSandboxes, &s.images, &s.content, &s.snapshots}
@@ -60,19 +60,18 @@ func (s *storeSet) all() []*degradable {
 
 // absentStores returns the name of each absent store and the effect of its absence.
 func (s *storeSet) absentStores() (names, costs []string) {
-	for _, store := range s.all() {
-		if !store.on() {
+	for _, store := range s.kinds() {
+		if !store.isEnabled() {
 			names, costs = append(names, store.name), append(costs, store.costs)
 		}
 	}
 	return names, costs
 }
 
-// The method "limits" describes what the runtime cannot report. If the runtime can report everything, the text is
-// empty.
-func (s *storeSet) limits() string {
+// describeLimits describes what the runtime cannot report. If the runtime can report everything, the text is empty.
+func (s *storeSet) describeLimits() string {
 	_, costs := s.absentStores()
-	if s.containers.on() {
+	if s.containers.isEnabled() {
 		costs = append(costs, "the sandbox phase lasts until the runtime creates the first container")
 	}
 	return strings.Join(costs, "; ")
@@ -101,10 +100,10 @@ func (a *responder) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
 	sandbox.CreatedAt = createdAt
-	if a.stores.containers.on() {
+	if a.stores.containers.isEnabled() {
 		return a.stampFromContainer(ctx, sandbox, firstContainerAt)
 	}
-	if !a.stores.sandboxes.on() {
+	if !a.stores.sandboxes.isEnabled() {
 		sandbox.Unstamped = a.stores.unstamped || a.stores.sandboxes.refused.Load()
 		return nil
 	}
@@ -143,7 +142,7 @@ func (a *responder) stampSandbox(
 // storedImage returns an image in containerd's store, or nil if the store does not have the image.
 func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
 	name, err := imagepull.Normalize(ref)
-	if err != nil || !a.stores.images.on() {
+	if err != nil || !a.stores.images.isEnabled() {
 		return nil, nil // for example, the reference is a bare image ID, which Normalize rejects
 	}
 	stored, err := a.client.storedImage(ctx, name)

@@ -100,9 +100,9 @@ func hasUserNamespace(spec []byte) bool {
 	return len(config.Linux.Namespaces) == 0
 }
 
-// sandboxAlone returns an error if the response is not about the container of a sandbox. The agent does not read the
-// records of other containers, because they contain the values of environment variables.
-func sandboxAlone(encoded []byte) error {
+// onlySandboxContainer returns an error if the response is not about the container of a sandbox. The agent does not
+// read the records of other containers, because they contain the values of environment variables.
+func onlySandboxContainer(encoded []byte) error {
 	var response containersapi.GetContainerResponse
 	if err := proto.Unmarshal(encoded, &response); err != nil {
 		return fmt.Errorf("parse the response: %w", err)

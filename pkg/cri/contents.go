@@ -40,18 +40,18 @@ type layer struct {
 
 // catalog reads and caches the contents of images. catalog is safe for concurrent use.
 type catalog struct {
-	// The function "read" returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function
-	// also returns errTooLarge and errCorrupt. An error of another kind means that the runtime did not respond.
-	read    func(context.Context, digest.Digest) ([]byte, error)
-	machine platforms.MatchComparer
-	known   *lru.Cache // contents of complete images and of invalid images; keys: digests of indexes and manifests
+	// readBlob returns errAbsent if the blob is absent at the moment. Like client.readBlob, it also returns errTooLarge
+	// and errCorrupt. An error of another kind means that the runtime did not respond.
+	readBlob func(context.Context, digest.Digest) ([]byte, error)
+	machine  platforms.MatchComparer
+	known    *lru.Cache // contents of complete images and of invalid images; keys: digests of indexes and manifests
 }
 
 var errAbsent = errors.New("the content is not in containerd's store")
 
-// The method "contents" returns the contents of an image. An invalid image has empty contents. The method returns
-// errAbsent if no manifest for this machine is present and the contents are not cached.
-func (c catalog) contents(ctx context.Context, target digest.Digest) (imageContents, error) {
+// contentsOf returns the contents of an image. An invalid image has empty contents. contentsOf returns errAbsent if no
+// manifest for this machine is present and the contents are not cached.
+func (c catalog) contentsOf(ctx context.Context, target digest.Digest) (imageContents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(imageContents), nil
 	}
@@ -68,7 +68,7 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (imageConte
 // resolve follows indexes to a manifest. The argument "depth" limits the nesting, because a corrupt store can contain
 // cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (imageContents, error) {
-	data, err := c.read(ctx, target)
+	data, err := c.readBlob(ctx, target)
 	if errors.Is(err, errTooLarge) {
 		return imageContents{}, nil
 	}
@@ -104,7 +104,7 @@ func (c catalog) describe(ctx context.Context, manifest digest.Digest, d documen
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
 		found.layers = append(found.layers, layer{blob: blob{l.Digest, l.Size}})
 	}
-	data, err := c.read(ctx, d.Config.Digest)
+	data, err := c.readBlob(ctx, d.Config.Digest)
 	switch {
 	case errors.Is(err, errAbsent), errors.Is(err, errCorrupt):
 		return found, nil

@@ -70,12 +70,12 @@ func TestCyclicIndexes(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
 	c := catalog{known: lru.New(1), machine: thisMachine,
-		read: func(context.Context, digest.Digest) ([]byte, error) {
+		readBlob: func(context.Context, digest.Digest) ([]byte, error) {
 			reads++
 			return fmt.Appendf(nil, `{"manifests":[{"digest":%q},{"digest":%q}]}`, target, target), nil
 		}}
 	for range 2 {
-		if found, err := c.contents(t.Context(), target); err != nil || found.manifest != "" {
+		if found, err := c.contentsOf(t.Context(), target); err != nil || found.manifest != "" {
 			t.Fatalf("found %+v, %v", found, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestCyclicIndexes(t *testing.T) {
 func TestMissingContentIsNotCached(t *testing.T) {
 	there := map[digest.Digest]string{}
 	c := catalog{known: lru.New(8), machine: thisMachine,
-		read: func(_ context.Context, d digest.Digest) ([]byte, error) {
+		readBlob: func(_ context.Context, d digest.Digest) ([]byte, error) {
 			data, ok := there[d]
 			if !ok {
 				return nil, errAbsent
@@ -111,22 +111,22 @@ func TestMissingContentIsNotCached(t *testing.T) {
 	// The first matching manifest is absent, so containerd used the second manifest.
 	index := put(fmt.Sprintf(`{"manifests":[{"digest":%q},{"digest":%q}]}`, digest.FromString("other"), manifest))
 
-	if _, err := c.contents(t.Context(), index); !errors.Is(err, errAbsent) {
+	if _, err := c.contentsOf(t.Context(), index); !errors.Is(err, errAbsent) {
 		t.Errorf("%v without a manifest", err)
 	}
 	put(manifestData)
-	found, err := c.contents(t.Context(), index)
+	found, err := c.contentsOf(t.Context(), index)
 	if err != nil || found.complete || len(found.layers) != 1 || found.layers[0].chainID != "" {
 		t.Errorf("found %+v, %v without a config", found, err)
 	}
 	put(configData)
 	want := imageContents{manifest: manifest, config: blob{config, 9}, layers: []layer{{blob{diff, 0}, diff}},
 		complete: true}
-	if found, err := c.contents(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
+	if found, err := c.contentsOf(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
 		t.Errorf("found %+v, %v\nwant %+v", found, err, want)
 	}
 	clear(there)
-	if found, err := c.contents(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
+	if found, err := c.contentsOf(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
 		t.Errorf("immutable content is not cached: %+v, %v", found, err)
 	}
 }

@@ -69,7 +69,7 @@ func convertContainer(listed *runtimeapi.Container, status *runStatus) timeline.
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
 		ID:        listed.GetId(),
-		Attempt:   attempt(listed),
+		Attempt:   attemptOf(listed),
 		CreatedAt: fromNanos(listed.GetCreatedAt()),
 	}
 	if status == nil {
@@ -93,9 +93,9 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// The function "attempt" returns the restart count that the kubelet wrote to an annotation. Without a valid annotation,
-// the result is the attempt number in the metadata. The kubelet sets the annotation and the metadata to the same value.
-func attempt(container *runtimeapi.Container) int {
+// attemptOf returns the restart count that the kubelet wrote to an annotation. Without a valid annotation, the result
+// is the attempt number in the metadata. The kubelet sets the annotation and the metadata to the same value.
+func attemptOf(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
 		return int(container.GetMetadata().GetAttempt())

@@ -9,7 +9,7 @@ import (
 )
 
 // degradable is an optional feature of the runtime. If the runtime lacks the feature, timelines are less precise.
-// degradable is safe for concurrent use as soon as the method "set" has returned.
+// degradable is safe for concurrent use as soon as the method "initialize" has returned.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store
@@ -18,15 +18,15 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// The method "set" initializes d. If the argument "enabled" is false, the feature stays disabled.
-func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
+// initialize sets the fields of d. If the argument "enabled" is false, the feature stays disabled.
+func (d *degradable) initialize(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
 }
 
-func (d *degradable) on() bool { return d.enabled.Load() }
+func (d *degradable) isEnabled() bool { return d.enabled.Load() }
 
-// The method "disable" disables the feature. The first call logs a warning.
+// disable disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {

@@ -1,5 +1,5 @@
-// Package cri asks the node's container runtime for the facts about a pod. The package uses CRI and, if the
-// runtime is containerd, also containerd's own stores: sandboxes, images, content and snapshots.
+// Package cri queries the node's container runtime about pods. The package uses CRI and, if the runtime is containerd,
+// also containerd's own stores: sandboxes, images, content and snapshots.
 //
 // The package can only read from the runtime. The runtime's socket has no read-only mode, so the connection permits
 // only the calls and streams that two short tables list (allow.go). The connection refuses every other method without

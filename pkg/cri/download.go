@@ -17,11 +17,11 @@ import (
 // nil. For example, CRI-O does not report downloads. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
-	if session == nil || !session.responder.stores.content.on() {
+	if session == nil || !session.responder.stores.content.isEnabled() {
 		return nil, nil
 	}
-	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {
-		found, err := session.look(ctx, since)
+	found, err := s.progress.latestOrQuery(ctx, func(ctx context.Context) ([]imagepull.Download, error) {
+		found, err := session.queryDownloads(ctx, since)
 		if err != nil {
 			session.isLost(err)
 		}

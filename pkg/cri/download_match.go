@@ -12,40 +12,41 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method "look" returns the downloads in progress. For each blob that containerd is downloading, the method finds
-// the images that need the blob. If the argument "since" is not zero, the method also adds each image with a pull that
-// began after this time and is still in progress. A pull can be in progress while containerd is downloading none of the
-// image's blobs. Callers must not call the method concurrently.
-func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
+// queryDownloads returns the downloads in progress. For each blob that containerd is downloading, it finds the images
+// that need the blob. If the argument "since" is not zero, queryDownloads also adds each image with a pull that began
+// after this time and is still in progress. A pull can be in progress while containerd is downloading none of the
+// image's blobs. Callers must not call queryDownloads concurrently.
+func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.responder.stores.content
-	askedAt := s.source.config.Now()
-	statuses, err := s.client.ingests(ctx)
+	queriedAt := s.source.config.Now()
+	statuses, err := s.client.listIngests(ctx)
 	if err != nil {
 		return nil, content.unlessMissing(err)
 	}
 	running := runningIngests(statuses, s.source.config.Now())
 	if len(running) == 0 && since.IsZero() {
-		s.arrived, s.received = nil, nil
+		s.arrivedBlobs, s.receivedBefore = nil, nil
 		return nil, nil
 	}
 	manifests := manifestsOf{running: running, since: since}
 	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
 		return nil, content.unlessMissing(err)
 	}
-	return s.match(ctx, askedAt, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
+	listed := slices.Concat(manifests.named, manifests.unlabelled, manifests.begun)
+	return s.matchDownloads(ctx, queriedAt, running, listed)
 }
 
-// match creates a Download for each manifest whose pull is in progress. match also creates Downloads for the blobs that
-// belong to no known image. The argument "askedAt" is the time of the query for the running ingests.
-func (s *session) match(
-	ctx context.Context, askedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
+// matchDownloads creates a Download for each manifest whose pull is in progress. match also creates Downloads for the
+// blobs that belong to no known image. The argument "queriedAt" is the time of the query for the running ingests.
+func (s *session) matchDownloads(
+	ctx context.Context, queriedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
 	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
-	now := &look{session: s, at: askedAt, running: running, arrived: map[digest.Digest]time.Time{},
-		received: map[digest.Digest]*received{}, snapshotters: map[digest.Digest]string{}}
+	now := &downloadQuery{session: s, at: queriedAt, running: running, arrived: map[digest.Digest]time.Time{},
+		received: map[digest.Digest]*receivedBytes{}, snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
-		image, err := s.responder.catalog.contents(ctx, manifest.digest)
+		image, err := s.responder.catalog.contentsOf(ctx, manifest.digest)
 		if errors.Is(err, errAbsent) {
 			continue
 		}
@@ -69,7 +70,7 @@ func (s *session) match(
 		download.Registry, download.Repository = manifest.registry, manifest.repository
 		found = append(found, download)
 	}
-	s.arrived, s.received = now.arrived, now.received
+	s.arrivedBlobs, s.receivedBefore = now.arrived, now.received
 	found = append(found, unmatchedDownloads(running, matched)...)
 	slices.SortFunc(found, func(a, b imagepull.Download) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))

@@ -11,32 +11,31 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The type "look" is one query for all downloads in progress.
-type look struct {
+// downloadQuery is one query for all downloads in progress.
+type downloadQuery struct {
 	session *session
 	at      time.Time // time of the query for the downloads in progress
 	running map[digest.Digest]ingest
-	// The field "arrived" contains the arrival times of complete blobs, for images whose pull is in progress. Later
-	// queries reuse the arrival times.
+	// arrived contains the arrival times of complete blobs, for images whose pull is in progress. Later queries reuse
+	// the arrival times.
 	arrived map[digest.Digest]time.Time
-	// The field "received" contains the received bytes of each image. The next query uses these bytes to
-	// compute download rates.
-	received map[digest.Digest]*received
-	// The field "snapshotters" maps the digest of an image's config to the snapshotter that the config names.
+	// received contains the received bytes of each image. The next query uses these bytes to compute download rates.
+	received map[digest.Digest]*receivedBytes
+	// snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 
 // progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If no pull
 // of the image is in progress, progressOf returns an empty Download.
-func (l *look) progressOf(
+func (q *downloadQuery) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
-	own, err := l.ownBlobs(ctx, image)
+	own, err := q.ownBlobs(ctx, image)
 	if err != nil {
 		return imagepull.Download{}, nil, err
 	}
 	if len(own) == 0 {
-		if over, err := l.isOver(ctx, image, begun); over || err != nil {
+		if over, err := q.isOver(ctx, image, begun); over || err != nil {
 			return imagepull.Download{}, nil, err
 		}
 	}
@@ -46,19 +45,19 @@ func (l *look) progressOf(
 	// time. unpackedAt is the latest time at which such a layer was unpacked.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
-	for _, part := range image.parts() {
+	for _, part := range image.blobs() {
 		i, runs := own[part.digest]
 		if runs {
 			part.size = cmp.Or(part.size, i.total)
 			blobs[part.digest] = blobBytes{min(i.done, cmp.Or(part.size, i.done)), i.startedAt}
 			download.StartedAt = earlierOf(download.StartedAt, i.startedAt)
 			download.Complete = false
-		} else if arrivedAt, err := l.arrivedAt(ctx, part.digest); err != nil {
+		} else if arrivedAt, err := q.arrivedAt(ctx, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if !arrivedAt.IsZero() {
 			blobs[part.digest] = blobBytes{part.size, arrivedAt}
 			download.ArrivedAt = laterOf(download.ArrivedAt, arrivedAt)
-		} else if at, err := l.unpackedAt(ctx, image, part.digest); err != nil {
+		} else if at, err := q.unpackedAt(ctx, image, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if !at.IsZero() {
 			blobs[part.digest] = blobBytes{done: part.size}
@@ -77,7 +76,7 @@ func (l *look) progressOf(
 		download.ArrivedAt = time.Time{}
 	}
 	if !download.Complete {
-		download.BytesPerSecond = l.rateOf(image, own, blobs)
+		download.BytesPerSecond = q.rateOf(image, own, blobs)
 	}
 	return download, own, nil
 }
@@ -85,11 +84,11 @@ func (l *look) progressOf(
 // isOver reports whether the pull of an image is over. containerd sets a label on the image's config after it has
 // unpacked all layers, and isOver looks for this label. isOver also returns true if no pull began, or if the image is
 // invalid. Callers must call isOver only if containerd is downloading no blob of the image.
-func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
+func (q *downloadQuery) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
 	}
-	info, err := l.session.responder.blob(ctx, image.config.digest)
+	info, err := q.session.responder.blobInfo(ctx, image.config.digest)
 	if err != nil {
 		return false, err
 	}
@@ -103,14 +102,14 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 
 // ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
 // that containerd has already unpacked for the image: a new download of this blob is for another image.
-func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
+func (q *downloadQuery) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
-	for _, part := range image.parts() {
-		i, runs := l.running[part.digest]
+	for _, part := range image.blobs() {
+		i, runs := q.running[part.digest]
 		if !runs {
 			continue
 		}
-		unpackedAt, err := l.unpackedAt(ctx, image, part.digest)
+		unpackedAt, err := q.unpackedAt(ctx, image, part.digest)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +120,8 @@ func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Di
 	return own, nil
 }
 
-// The method "parts" returns the config and the layers of an image, each blob once.
-func (c imageContents) parts() []blob {
+// blobs returns the config and the layers of an image, each blob once.
+func (c imageContents) blobs() []blob {
 	if c.manifest == "" {
 		return nil
 	}
@@ -140,26 +139,28 @@ func (c imageContents) parts() []blob {
 // arrivedAt returns the time when a blob was complete, or zero if the blob is not complete. If the blob was complete at
 // the previous query, arrivedAt returns the known time and does not query the blob again. During a pull, containerd
 // removes a blob only after it has unpacked the blob, so the known time stays correct.
-func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
-	for _, known := range []map[digest.Digest]time.Time{l.arrived, l.session.arrived} {
+func (q *downloadQuery) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
+	for _, known := range []map[digest.Digest]time.Time{q.arrived, q.session.arrivedBlobs} {
 		if at, ok := known[blob]; ok {
-			l.arrived[blob] = at
+			q.arrived[blob] = at
 			return at, nil
 		}
 	}
-	info, err := l.session.responder.blob(ctx, blob)
+	info, err := q.session.responder.blobInfo(ctx, blob)
 	if err != nil || info == nil {
 		return time.Time{}, err
 	}
-	l.arrived[blob] = fromTimestamp(info.GetCreatedAt())
-	return l.arrived[blob], nil
+	q.arrived[blob] = fromTimestamp(info.GetCreatedAt())
+	return q.arrived[blob], nil
 }
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
 // download a layer that is already unpacked (core/unpack/unpacker.go). If the image contains the layer several times,
 // unpackedAt returns the time when the last copy was unpacked. The result is zero until all copies of the layer are
 // unpacked.
-func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.Digest) (last time.Time, err error) {
+func (q *downloadQuery) unpackedAt(
+	ctx context.Context, image imageContents, blob digest.Digest,
+) (last time.Time, err error) {
 	for _, layer := range image.layers {
 		if layer.digest != blob {
 			continue
@@ -167,11 +168,11 @@ func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.
 		if layer.chainID == "" {
 			return time.Time{}, nil
 		}
-		snapshotter, err := l.snapshotter(ctx, image.config.digest)
+		snapshotter, err := q.snapshotterOf(ctx, image.config.digest)
 		if err != nil {
 			return time.Time{}, err
 		}
-		at, _, err := l.session.responder.unpackedAt(ctx, snapshotter, layer.chainID)
+		at, _, err := q.session.responder.unpackedAt(ctx, snapshotter, layer.chainID)
 		if err != nil || at.IsZero() {
 			return time.Time{}, err
 		}
@@ -180,13 +181,13 @@ func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.
 	return last, nil
 }
 
-func (l *look) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
-	if known, ok := l.snapshotters[config]; ok {
+func (q *downloadQuery) snapshotterOf(ctx context.Context, config digest.Digest) (string, error) {
+	if known, ok := q.snapshotters[config]; ok {
 		return known, nil
 	}
-	name, err := l.session.responder.snapshotter(ctx, config)
+	name, err := q.session.responder.snapshotterOf(ctx, config)
 	if err == nil {
-		l.snapshotters[config] = name
+		q.snapshotters[config] = name
 	}
 	return name, err
 }

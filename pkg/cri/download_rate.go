@@ -26,15 +26,15 @@ type blobBytes struct {
 	startedAt time.Time
 }
 
-// The type "received" counts the bytes of one image that arrived between the agent's queries. The method "next" returns
+// receivedBytes counts the bytes of one image that arrived between the agent's queries. The method "afterQuery" returns
 // a new value of this type and does not change the old value.
-type received struct {
+type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// The field "earlier" holds the totals of earlier queries, the oldest first. The method "next" removes a total
-	// if a later total is also at least minRateTime old.
-	earlier []receivedTotal
+	// earlierTotals holds the totals of earlier queries, the oldest first. The method "afterQuery" removes a total if a
+	// later total is also at least minRateTime old.
+	earlierTotals []receivedTotal
 }
 
 type receivedTotal struct {
@@ -42,16 +42,16 @@ type receivedTotal struct {
 	bytes int64
 }
 
-// The method "next" returns the state after a new query. The argument "at" is the time of this query. The receiver is
-// the state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the
-// count for the image starts again at zero.
+// afterQuery returns the state after a new query. The argument "at" is the time of this query. The receiver is the
+// state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the count
+// for the image starts again at zero.
 //
-// The method "next" counts only bytes that arrived between the two queries. The method does not count bytes that a pull
-// found on the node: the earlier part of a resumed download, or a layer of another image. A blob that became complete
-// between the queries counts as downloaded. The count is too high if containerd took the complete blob from another
-// containerd namespace, or if the download resumed an abandoned ingest.
-func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *received {
-	after := &received{at: at, blobs: blobs}
+// afterQuery counts only bytes that arrived between the two queries. It does not count bytes that a pull found on the
+// node: the earlier part of a resumed download, or a layer of another image. A blob that became complete between the
+// queries counts as downloaded. The count is too high if containerd took the complete blob from another containerd
+// namespace, or if the download resumed an abandoned ingest.
+func (r *receivedBytes) afterQuery(at time.Time, blobs map[digest.Digest]blobBytes) *receivedBytes {
+	after := &receivedBytes{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {
 		return after
 	}
@@ -68,19 +68,19 @@ func (r *received) next(at time.Time, blobs map[digest.Digest]blobBytes) *receiv
 			after.total += b.done
 		}
 	}
-	after.earlier = append(slices.Clone(r.earlier), receivedTotal{r.at, r.total})
-	for len(after.earlier) > 1 && at.Sub(after.earlier[1].at) >= minRateTime {
-		after.earlier = after.earlier[1:]
+	after.earlierTotals = append(slices.Clone(r.earlierTotals), receivedTotal{r.at, r.total})
+	for len(after.earlierTotals) > 1 && at.Sub(after.earlierTotals[1].at) >= minRateTime {
+		after.earlierTotals = after.earlierTotals[1:]
 	}
 	return after
 }
 
 // rate returns the recent download rate in bytes per second, or 0 if it is unknown.
-func (r *received) rate() int64 {
-	if len(r.earlier) == 0 {
+func (r *receivedBytes) rate() int64 {
+	if len(r.earlierTotals) == 0 {
 		return 0
 	}
-	from := r.earlier[0]
+	from := r.earlierTotals[0]
 	took := r.at.Sub(from.at)
 	if took < minRateTime || took > maxRateTime {
 		return 0
@@ -91,12 +91,14 @@ func (r *received) rate() int64 {
 // rateOf returns the recent download rate of an image, or 0 if it is unknown. rateOf also keeps the bytes for the next
 // query. Without the config of the image, it is unknown which layers the image still needs, so the rate is unknown. The
 // argument "own" contains the blobs that containerd is downloading.
-func (l *look) rateOf(image imageContents, own map[digest.Digest]ingest, blobs map[digest.Digest]blobBytes) int64 {
+func (q *downloadQuery) rateOf(
+	image imageContents, own map[digest.Digest]ingest, blobs map[digest.Digest]blobBytes,
+) int64 {
 	if !image.complete {
 		return 0
 	}
-	r := l.session.received[image.manifest].next(l.at, blobs)
-	l.received[image.manifest] = r
+	r := q.session.receivedBefore[image.manifest].afterQuery(q.at, blobs)
+	q.received[image.manifest] = r
 	var writtenAt time.Time
 	for blob, b := range blobs {
 		if i, runs := own[blob]; runs {
@@ -105,7 +107,7 @@ func (l *look) rateOf(image imageContents, own map[digest.Digest]ingest, blobs m
 			writtenAt = laterOf(writtenAt, b.startedAt) // the end of the download
 		}
 	}
-	if l.at.Sub(writtenAt) > stalledAfter {
+	if q.at.Sub(writtenAt) > stalledAfter {
 		return 0
 	}
 	return r.rate()

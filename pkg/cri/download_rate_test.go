@@ -38,13 +38,13 @@ func TestDownloadRate(t *testing.T) {
 		"the latest old query": {[]query{{0, a(0, 0)}, {20, a(900, 0)}, {30, a(1000, 0)}}, 10},
 		"a query long ago":     {[]query{{0, a(0, 0)}, {60, a(900, 0)}, {66, a(960, 0)}}, 10},
 	} {
-		var r *received
+		var r *receivedBytes
 		for _, q := range test.queries {
 			seen := map[digest.Digest]blobBytes{}
 			for name, b := range q.blobs {
 				seen[digest.FromString(name)] = b
 			}
-			r = r.next(second(q.at), seen)
+			r = r.afterQuery(second(q.at), seen)
 		}
 		if got := r.rate(); got != test.want {
 			t.Errorf("%s: %d bytes per second, want %d", name, got, test.want)
@@ -54,14 +54,15 @@ func TestDownloadRate(t *testing.T) {
 
 // A pull that takes an hour keeps only the totals of the past seconds.
 func TestReceivedIsBounded(t *testing.T) {
-	var r *received
+	var r *receivedBytes
 	for i := range 3600 {
-		r = r.next(second(float64(i)), map[digest.Digest]blobBytes{digest.FromString("a"): {int64(i * 7), second(0)}})
-		if len(r.earlier) > 5 {
-			t.Fatalf("%d totals after %d s", len(r.earlier), i)
+		blobs := map[digest.Digest]blobBytes{digest.FromString("a"): {int64(i * 7), second(0)}}
+		r = r.afterQuery(second(float64(i)), blobs)
+		if len(r.earlierTotals) > 5 {
+			t.Fatalf("%d totals after %d s", len(r.earlierTotals), i)
 		}
 	}
-	if r.rate() != 7 || r.earlier[0].at.Before(r.at.Add(-minRateTime-time.Second)) {
-		t.Errorf("%d bytes per second since %s", r.rate(), r.earlier[0].at)
+	if r.rate() != 7 || r.earlierTotals[0].at.Before(r.at.Add(-minRateTime-time.Second)) {
+		t.Errorf("%d bytes per second since %s", r.rate(), r.earlierTotals[0].at)
 	}
 }

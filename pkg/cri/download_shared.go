@@ -28,10 +28,10 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// The method "get" returns the last response if it is recent, and otherwise calls the function "ask". Only one call of
-// the function "ask" runs at a time.
-func (d *sharedDownloads) get(
-	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
+// latestOrQuery returns the last response if it is recent, and otherwise calls the function "query". Only one call of
+// this function runs at a time.
+func (d *sharedDownloads) latestOrQuery(
+	ctx context.Context, query func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {
 	brief, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (d *sharedDownloads) get(
 		return nil, fmt.Errorf("another query for the progress of image downloads is still running: %w", brief.Err())
 	}
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
-		response, err := ask(brief)
+		response, err := query(brief)
 		if err != nil && ctx.Err() != nil {
 			return nil, err // the end of this caller's context must not affect the other callers
 		}

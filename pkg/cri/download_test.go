@@ -20,33 +20,33 @@ import (
 
 const contentStore = "/containerd.services.content.v1.Content/"
 
-// The variable "begun" is the start of the test's downloads.
-var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
+// began is the start of the test's downloads.
+var began = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
-// The function "downloads" starts a source, and waits until the source is connected.
-func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
+// startDownloads starts a source, and waits until the source is connected.
+func startDownloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, options)
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
-	h.until(true, "")
+	h.awaitReport(true, "")
 	return fake, h
 }
 
-// The method "ask" moves the source's clock by one second, so that the source shares no earlier response. Then the
-// method queries the downloads.
-func (h *harness) ask() ([]imagepull.Download, error) {
+// queryDownloads moves the source's clock by one second, so that the source shares no earlier response. Then it queries
+// the downloads.
+func (h *harness) queryDownloads() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// The method "eventually" repeats the query until the source returns the expected response. The repetition is
-// necessary, because a session becomes usable shortly after its report.
-func (h *harness) eventually(want ...imagepull.Download) {
+// awaitQuery repeats the query until the source returns the expected response. The repetition is necessary, because
+// a session becomes usable shortly after its report.
+func (h *harness) awaitQuery(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		got, err := h.ask()
+		got, err := h.queryDownloads()
 		for i := range got {
 			got[i].BytesPerSecond = 0 // depends on the time between two queries: see TestRateOfDownload
 		}
@@ -65,67 +65,67 @@ func (h *harness) eventually(want ...imagepull.Download) {
 func ingest(fake *critest.Runtime, layer string, done int64, after float64) {
 	fake.PutIngest(critest.Ingest{
 		Ref: "layer-" + layer, Offset: done, Total: 100,
-		StartedAt: begun.Add(time.Duration(after * float64(time.Second))), UpdatedAt: time.Now(),
+		StartedAt: began.Add(time.Duration(after * float64(time.Second))), UpdatedAt: time.Now(),
 	})
 }
 
 func TestDownloads(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
+	fake, h := startDownloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"base", "b", "c", "d", "b"},
-		Size: 100, Indexed: true, At: begun})
+		Size: 100, Indexed: true, At: began})
 	fake.PutLayers(critest.Layers{Source: "docker.io/library/other", Names: []string{"base", "x"}, Size: 100,
-		At: begun})
-	fake.PutLayer(image, 0, 100, begun)
+		At: began})
+	fake.PutLayer(image, 0, 100, began)
 	ingest(fake, image.Layers[1], 40, 2)
 	ingest(fake, image.Layers[2], 3, 1)
 	want := imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		ResolvedAt: begun, Blobs: 2,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: began.Add(time.Second),
+		ResolvedAt: began, Blobs: 2,
 		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // layer b counts once
 	}
-	h.eventually(want)
+	h.awaitQuery(want)
 
 	fake.EndIngest("layer-" + image.Layers[2])
 	fake.PutLayer(image, 2, 100, time.Now())
 	ingest(fake, image.Layers[1], 90, 2)
-	want.DoneBytes, want.StartedAt, want.Blobs = image.ConfigSize+100+90+100, begun.Add(2*time.Second), 1
-	h.eventually(want)
+	want.DoneBytes, want.StartedAt, want.Blobs = image.ConfigSize+100+90+100, began.Add(2*time.Second), 1
+	h.awaitQuery(want)
 
 	fake.EndIngest("layer-" + image.Layers[1])
-	h.eventually()
+	h.awaitQuery()
 }
 
 // TestPullsThatUnpack checks images whose pull is in progress, although containerd is downloading no blob.
 func TestPullsThatUnpack(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
+	fake, h := startDownloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
-		At: begun})
-	fake.PutLayer(image, 0, 100, begun)
-	h.eventually() // without a start time, the source omits pulls that download no blob
-	h.since = begun.Add(time.Second)
-	h.eventually() // pulls from before the start time are not returned
-	h.since = begun.Add(-time.Second)
+		At: began})
+	fake.PutLayer(image, 0, 100, began)
+	h.awaitQuery() // without a start time, the source omits pulls that download no blob
+	h.since = began.Add(time.Second)
+	h.awaitQuery() // pulls from before the start time are not returned
+	h.since = began.Add(-time.Second)
 	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
-		StartedAt: begun, ResolvedAt: begun,
+		StartedAt: began, ResolvedAt: began,
 		DoneBytes: image.ConfigSize + 100, TotalBytes: image.ConfigSize + 200}
-	h.eventually(want)
-	fake.PutLayer(image, 1, 100, begun.Add(time.Second))
-	want.DoneBytes, want.Complete, want.ArrivedAt = want.TotalBytes, true, begun.Add(time.Second)
-	h.eventually(want)
-	fake.Unpack("overlayfs", image, 0, begun.Add(2*time.Second))
-	h.eventually(want)
-	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // the config now has the label
-	h.eventually()
+	h.awaitQuery(want)
+	fake.PutLayer(image, 1, 100, began.Add(time.Second))
+	want.DoneBytes, want.Complete, want.ArrivedAt = want.TotalBytes, true, began.Add(time.Second)
+	h.awaitQuery(want)
+	fake.Unpack("overlayfs", image, 0, began.Add(2*time.Second))
+	h.awaitQuery(want)
+	fake.Unpack("overlayfs", image, 1, began.Add(3*time.Second)) // the config now has the label
+	h.awaitQuery()
 }
 
 func TestDownloadsBeforeTheLayers(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
-	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
+	fake, h := startDownloads(t, critest.Options{})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: began})
 	fake.RemoveBlob(image.Config)
-	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun,
+	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: began,
 		UpdatedAt: time.Now()})
-	h.eventually(imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun,
+	h.awaitQuery(imagepull.Download{
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: began, ResolvedAt: began,
 		Blobs:     1,
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
@@ -134,42 +134,42 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	// known.
 	fake.EndIngest("config-" + image.Config)
 	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
-	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
-	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: begun.Add(time.Second),
+	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: began, UpdatedAt: time.Now()})
+	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: began.Add(time.Second),
 		UpdatedAt: time.Now()})
-	h.eventually(
-		imagepull.Download{Digest: manifest, StartedAt: begun, Blobs: 1},
-		imagepull.Download{StartedAt: begun.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
+	h.awaitQuery(
+		imagepull.Download{Digest: manifest, StartedAt: began, Blobs: 1},
+		imagepull.Download{StartedAt: began.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
 	)
 }
 
 func TestDownloadsUnmatched(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
+	fake, h := startDownloads(t, critest.Options{})
 	ingest(fake, critest.LayerDigest("a"), 10, 5)
 	ingest(fake, critest.LayerDigest("b"), 20, 3)
-	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
+	h.awaitQuery(imagepull.Download{StartedAt: began.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
 	fake.PutIngest(critest.Ingest{Ref: "layer-" + critest.LayerDigest("c"), Offset: 5,
-		StartedAt: begun.Add(4 * time.Second), UpdatedAt: time.Now()})
-	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
+		StartedAt: began.Add(4 * time.Second), UpdatedAt: time.Now()})
+	h.awaitQuery(imagepull.Download{StartedAt: began.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
 }
 
 func TestDownloadsThatShareALayer(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
+	fake, h := startDownloads(t, critest.Options{})
 	one := fake.PutLayers(critest.Layers{Source: "docker.io/library/one", Names: []string{"base", "1"}, Size: 100,
-		At: begun})
+		At: began})
 	two := fake.PutLayers(critest.Layers{Source: "127.0.0.1/library/two", Names: []string{"base", "2"}, Size: 100,
-		At: begun})
+		At: began})
 	ingest(fake, one.Layers[0], 50, 3)
 	ingest(fake, one.Layers[1], 1, 1)
 	ingest(fake, two.Layers[1], 2, 2)
-	h.eventually(
+	h.awaitQuery(
 		imagepull.Download{
-			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second),
-			ResolvedAt: begun, Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
+			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: began.Add(time.Second),
+			ResolvedAt: began, Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
 		},
 		imagepull.Download{
 			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest,
-			StartedAt: begun.Add(2 * time.Second), ResolvedAt: begun, Blobs: 2,
+			StartedAt: began.Add(2 * time.Second), ResolvedAt: began, Blobs: 2,
 			DoneBytes: two.ConfigSize + 52, TotalBytes: two.ConfigSize + 200,
 		},
 	)
@@ -179,18 +179,18 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 // layers, and containerd removes unpacked layers from the content store. A pull of another image can download a
 // removed layer again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
+	fake, h := startDownloads(t, critest.Options{})
 	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,
-		Discard: true, At: begun.Add(-time.Hour)})
-	fake.Unpack("overlayfs", old, 0, begun)
-	fake.Unpack("overlayfs", old, 1, begun)
+		Discard: true, At: began.Add(-time.Hour)})
+	fake.Unpack("overlayfs", old, 0, began)
+	fake.Unpack("overlayfs", old, 1, began)
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/new", Names: []string{"base", "mine", "shared"},
-		Size: 100, Discard: true, At: begun})
+		Size: 100, Discard: true, At: began})
 	ingest(fake, image.Layers[1], 10, 1)
 	ingest(fake, image.Layers[2], 20, 1)
-	h.eventually(imagepull.Download{
-		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		ResolvedAt: begun, Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
+	h.awaitQuery(imagepull.Download{
+		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: began.Add(time.Second),
+		ResolvedAt: began, Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
 	})
 }
 
@@ -198,20 +198,20 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 // arrived before it was unpacked, so its arrival is unknown only if no other blob arrived later.
 func TestArrivalWithDiscardedLayers(t *testing.T) {
 	for name, test := range map[string]struct{ unpackedAt, want time.Time }{
-		"unpacked before the last arrival": {begun.Add(time.Second), begun.Add(2 * time.Second)},
-		"unpacked after the last arrival":  {begun.Add(3 * time.Second), time.Time{}},
+		"unpacked before the last arrival": {began.Add(time.Second), began.Add(2 * time.Second)},
+		"unpacked after the last arrival":  {began.Add(3 * time.Second), time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, h := downloads(t, critest.Options{})
+			fake, h := startDownloads(t, critest.Options{})
 			image := fake.PutLayers(critest.Layers{
 				Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
-				Discard: true, At: begun})
+				Discard: true, At: began})
 			fake.Unpack("overlayfs", image, 0, test.unpackedAt)
-			fake.PutLayer(image, 1, 100, begun.Add(2*time.Second))
-			h.since = begun.Add(-time.Second)
-			h.eventually(imagepull.Download{
-				Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun,
-				ResolvedAt: begun, DoneBytes: image.ConfigSize + 200, TotalBytes: image.ConfigSize + 200,
+			fake.PutLayer(image, 1, 100, began.Add(2*time.Second))
+			h.since = began.Add(-time.Second)
+			h.awaitQuery(imagepull.Download{
+				Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: began,
+				ResolvedAt: began, DoneBytes: image.ConfigSize + 200, TotalBytes: image.ConfigSize + 200,
 				Complete: true, ArrivedAt: test.want,
 			})
 		})
@@ -219,10 +219,10 @@ func TestArrivalWithDiscardedLayers(t *testing.T) {
 }
 
 func TestDownloadsCostLittle(t *testing.T) {
-	fake, h := downloads(t, critest.Options{})
-	fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
+	fake, h := startDownloads(t, critest.Options{})
+	fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: began})
 	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // a session becomes usable shortly after its report
-		h.eventually()
+		h.awaitQuery()
 	}
 	var all sync.WaitGroup
 	for range 50 {
@@ -235,7 +235,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	all.Wait()
 	calls := fake.Calls()
 	if n := calls[contentStore+"ListStatuses"]; n > 2 { // usually 1 query; 2 if the machine paused for a second
-		t.Errorf("asked %d times", n)
+		t.Errorf("sent %d queries", n)
 	}
 	for method, n := range calls {
 		if strings.HasPrefix(method, contentStore) && method != contentStore+"ListStatuses" {
@@ -247,21 +247,21 @@ func TestDownloadsCostLittle(t *testing.T) {
 func TestDownloadsWithoutRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
-	h.until(false, "")
+	h.awaitReport(false, "")
 	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
 		t.Errorf("without a runtime got %+v, %v", got, err)
 	}
 	fake := critest.Start(t, path, critest.Options{})
 	ingest(fake, critest.LayerDigest("a"), 10, 0)
-	want := imagepull.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
-	h.eventually(want)
+	want := imagepull.Download{StartedAt: began, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
+	h.awaitQuery(want)
 	fake.Stop()
-	h.eventually() // the query detects the stop immediately
-	h.until(false, "connection to the container runtime is lost")
+	h.awaitQuery() // the query detects the stop immediately
+	h.awaitReport(false, "connection to the container runtime is lost")
 	again := critest.Start(t, path, critest.Options{})
 	ingest(again, critest.LayerDigest("a"), 10, 0)
-	h.eventually(want)
-	h.end()
+	h.awaitQuery(want)
+	h.stopSource()
 	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
 		t.Errorf("after the stop got %+v, %v", got, err)
 	}
@@ -273,16 +273,16 @@ func TestDownloadsUnsupportedByRuntime(t *testing.T) {
 		"containerd without a store": {NoStores: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, h := downloads(t, options)
+			fake, h := startDownloads(t, options)
 			for range 3 {
-				h.eventually()
+				h.awaitQuery()
 			}
 			for range 3 {
 				time.Sleep(time.Millisecond)
-				h.eventually()
+				h.awaitQuery()
 			}
 			if n := fake.Calls()[contentStore+"ListStatuses"]; n > 1 {
-				t.Errorf("asked %d times", n)
+				t.Errorf("sent %d queries", n)
 			}
 		})
 	}
@@ -292,16 +292,16 @@ func TestDownloadsOfFailingRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
-		At: begun})
+		At: began})
 	ingest(fake, image.Layers[0], 40, 0)
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
-	h.until(true, "")
+	h.awaitReport(true, "")
 	want := imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: began, ResolvedAt: began,
 		Blobs:     1,
 		DoneBytes: image.ConfigSize + 40, TotalBytes: image.ConfigSize + 200,
 	}
-	h.eventually(want)
+	h.awaitQuery(want)
 	for _, method := range []string{"ListStatuses", "List", "Info"} {
 		for name, fault := range map[string]func(context.Context, string) error{
 			"hangs": critest.Hang,
@@ -315,9 +315,9 @@ func TestDownloadsOfFailingRuntime(t *testing.T) {
 			})
 			deadline := time.Now().Add(patience)
 			for {
-				asked := time.Now()
-				_, err := h.ask()
-				if took := time.Since(asked); took > patience/2 {
+				begun := time.Now()
+				_, err := h.queryDownloads()
+				if took := time.Since(begun); took > patience/2 {
 					t.Errorf("%s %s: took %v", method, name, took)
 				}
 				if err != nil {
@@ -329,7 +329,7 @@ func TestDownloadsOfFailingRuntime(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			fake.Fault(nil)
-			h.eventually(want)
+			h.awaitQuery(want)
 		}
 	}
 }

@@ -24,10 +24,10 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// The method "layers" sets the layers of each image whose reference is in the argument "refs". All queries together
-// take at most the timeout of one call. If the stores are slow, the response is valid, but the affected images are
-// marked as incomplete.
-func (a *responder) layers(ctx context.Context, refs []string, images []timeline.Image) error {
+// stampLayers sets the layers of each image whose reference is in the argument "refs". All queries together take at
+// most the timeout of one call. If the stores are slow, the response is valid, but the affected images are marked as
+// incomplete.
+func (a *responder) stampLayers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
 	found := make([]imageContents, len(images))
@@ -74,12 +74,12 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 	if !image.Present || target.Validate() != nil {
 		return imageContents{}, nil
 	}
-	info, err := a.blob(ctx, target)
+	info, err := a.blobInfo(ctx, target)
 	if err != nil || info == nil {
 		return imageContents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
-	found, err := a.catalog.contents(ctx, target)
+	found, err := a.catalog.contentsOf(ctx, target)
 	if err != nil {
 		return imageContents{}, markIncomplete(image, err)
 	}
@@ -88,7 +88,7 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 		image.Layers[i] = timeline.Layer{Digest: layer.digest.String(), SizeBytes: layer.size}
 	}
 	for i, layer := range found.layers {
-		info, err := a.blob(ctx, layer.digest)
+		info, err := a.blobInfo(ctx, layer.digest)
 		if err != nil {
 			return found, markIncomplete(image, err)
 		}
@@ -100,7 +100,7 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 // stampSnapshots sets the time when each layer was unpacked. The time is the created_at of the layer's snapshot.
 // containerd sets created_at when it commits the snapshot (core/metadata/snapshot.go).
 func (a *responder) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
-	snapshotter, err := a.snapshotter(ctx, found.config.digest)
+	snapshotter, err := a.snapshotterOf(ctx, found.config.digest)
 	if err != nil {
 		return err
 	}
@@ -114,18 +114,18 @@ func (a *responder) stampSnapshots(ctx context.Context, layers []timeline.Layer,
 	return nil
 }
 
-// The method "blob" returns nil without an error if the blob is absent or incomplete.
-func (a *responder) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
-	if !a.stores.content.on() {
+// blobInfo returns nil without an error if the blob is absent or incomplete.
+func (a *responder) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
+	if !a.stores.content.isEnabled() {
 		return nil, nil
 	}
 	info, err := a.client.blobInfo(ctx, blob)
 	return info, a.stores.content.tolerate(err)
 }
 
-// readBlob implements catalog.read.
+// readBlob implements catalog.readBlob.
 func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
-	if !a.stores.content.on() {
+	if !a.stores.content.isEnabled() {
 		return nil, errAbsent
 	}
 	data, err := a.client.readBlob(ctx, blob)
@@ -138,12 +138,12 @@ func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, e
 	return nil, errAbsent
 }
 
-// The method "snapshotter" returns the name of the snapshotter that holds the image with the given config. Several
-// snapshotters can hold the image, because a runtime class can have its own snapshotter. If the default snapshotter
-// holds the image, the result is the default snapshotter. Otherwise, the result is the snapshotter whose name is first
-// in alphabetical order. If no snapshotter is known, the result is the default snapshotter.
-func (a *responder) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
-	info, err := a.blob(ctx, config)
+// snapshotterOf returns the name of the snapshotter that holds the image with the given config. Several snapshotters
+// can hold the image, because a runtime class can have its own snapshotter. If the default snapshotter holds the image,
+// the result is the default snapshotter. Otherwise, the result is the snapshotter whose name is first in alphabetical
+// order. If no snapshotter is known, the result is the default snapshotter.
+func (a *responder) snapshotterOf(ctx context.Context, config digest.Digest) (string, error) {
+	info, err := a.blobInfo(ctx, config)
 	if err != nil {
 		return "", err
 	}
@@ -163,10 +163,10 @@ func (a *responder) snapshotter(ctx context.Context, config digest.Digest) (stri
 func (a *responder) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {
-	if chainID == "" || !a.stores.snapshots.on() {
+	if chainID == "" || !a.stores.snapshots.isEnabled() {
 		return time.Time{}, nil, nil
 	}
-	info, err := a.client.snapshot(ctx, snapshotter, chainID.String())
+	info, err := a.client.snapshotInfo(ctx, snapshotter, chainID.String())
 	if err != nil || info.GetKind() != snapshotsapi.Kind_COMMITTED {
 		return time.Time{}, nil, a.stores.snapshots.tolerate(err)
 	}

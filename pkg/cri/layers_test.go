@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "pulled" puts an image on the node in the same way as a pull. Layer i has 10 bytes. Each layer i arrives
-// at second i+2. Its unpacking ends half a second later.
-func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
+// putPulled puts an image on the node in the same way as a pull. Layer i has 10 bytes. Each layer i arrives at
+// second i+2. Its unpacking ends half a second later.
+func putPulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
 	for i := range built.Layers {
@@ -39,7 +39,7 @@ func imageNamed(fake *critest.Runtime, target string) {
 
 func layersOf(t *testing.T, l *responder, ref string) timeline.Image {
 	t.Helper()
-	seen, err := l.response(t.Context(),
+	seen, err := l.respond(t.Context(),
 		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestLayers(t *testing.T) {
 			if snapshotter == "" {
 				snapshotter = "overlayfs"
 			}
-			built := pulled(fake, snapshotter, test.image)
+			built := putPulled(fake, snapshotter, test.image)
 			want := allLayers(built)
 			if test.then != nil {
 				test.then(fake, built)
@@ -174,7 +174,8 @@ func TestLayers(t *testing.T) {
 // request for layers.
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
+	putPulled(fake, "overlayfs",
+		critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
 	l, _ := newResponder(t, fake)
 	if image := response(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
 		t.Errorf("got %+v without a request", image)
@@ -199,7 +200,7 @@ func TestAtMost128Layers(t *testing.T) {
 	for i := range 200 {
 		names = append(names, fmt.Sprint(i))
 	}
-	built := pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: names})
+	built := putPulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: names})
 	l, _ := newResponder(t, fake)
 	got := layersOf(t, l, "app").Layers
 	if len(got) != 128 {

@@ -17,9 +17,9 @@ const maxSize = 1 << 50
 // document holds the fields of an index or a manifest that the agent reads. In an index, only Manifests is set. In a
 // manifest, only Config and Layers are set.
 type document struct {
-	Manifests entries[descriptor] `json:"manifests"`
-	Config    descriptor          `json:"config"`
-	Layers    entries[descriptor] `json:"layers"`
+	Manifests limitedArray[descriptor] `json:"manifests"`
+	Config    descriptor               `json:"config"`
+	Layers    limitedArray[descriptor] `json:"layers"`
 }
 
 type descriptor struct {
@@ -32,7 +32,7 @@ type descriptor struct {
 // imageConfig holds the fields of an image's config that the agent reads.
 type imageConfig struct {
 	RootFS struct {
-		DiffIDs entries[digest.Digest] `json:"diff_ids"`
+		DiffIDs limitedArray[digest.Digest] `json:"diff_ids"`
 	} `json:"rootfs"`
 }
 

@@ -2,7 +2,7 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type "metrics" counts the requests to a Source by result. Any goroutine can use the counters.
+// metrics counts the requests to a Source by result. Any goroutine can use the counters.
 type metrics struct{ responded, dropped, givenUp prometheus.Counter }
 
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers the metrics.

@@ -20,7 +20,7 @@ const throughProxy = "PODLAPSE_TEST_THROUGH_PROXY"
 
 func init() {
 	if os.Getenv(throughProxy) != "" {
-		critest.Front = front
+		critest.Front = runProxy
 	}
 }
 
@@ -32,8 +32,8 @@ var (
 // proxyRuns is the prefix of the log line of each proxy. The first run counts these lines.
 const proxyRuns = "a proxy runs in front of"
 
-// The function "front" runs a proxy until the test ends, even if the runtime behind the proxy restarts.
-func front(t testing.TB, socket, path string) {
+// runProxy runs a proxy until the test ends, even if the runtime behind the proxy restarts.
+func runProxy(t testing.TB, socket, path string) {
 	t.Helper()
 	frontsMu.Lock()
 	defer frontsMu.Unlock()

@@ -32,9 +32,9 @@ type responder struct {
 // CPU time than queries in sequence, because the agent sleeps and wakes up less often.
 const maxParallel = 4
 
-// The function "together" runs queries in parallel. If a query fails, the function cancels the other queries and
-// returns the first error.
-func together(ctx context.Context, queries ...func(context.Context) error) error {
+// runInParallel runs queries in parallel. If a query fails, runInParallel cancels the other queries and returns the
+// first error.
+func runInParallel(ctx context.Context, queries ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
 	for _, query := range queries {
@@ -43,23 +43,23 @@ func together(ctx context.Context, queries ...func(context.Context) error) error
 	return group.Wait()
 }
 
-// The method "response" runs all queries of one request. If a query fails, the whole request fails. A partial response
-// would look as if the pod had lost a sandbox or container.
-func (a *responder) response(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
+// respond runs all queries of one request. If a query fails, the whole request fails. A partial response would look as
+// if the pod had lost a sandbox or container.
+func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
 	var listed listing
 	images := make([]*timeline.Image, len(request.Images))
 	queries := []func(context.Context) error{func(ctx context.Context) (err error) {
-		listed, err = a.list(ctx, request)
+		listed, err = a.listPod(ctx, request)
 		return err
 	}}
 	for i, ref := range request.Images {
 		queries = append(queries, func(ctx context.Context) (err error) {
-			images[i], err = a.image(ctx, ref)
+			images[i], err = a.imageWithTimes(ctx, ref)
 			return err
 		})
 	}
-	if err := together(ctx, queries...); err != nil {
+	if err := runInParallel(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
 	// If a container was created during the queries, its image might have arrived after the query about the image.
@@ -69,12 +69,12 @@ func (a *responder) response(ctx context.Context, request timeline.RuntimeReques
 				continue
 			}
 			var err error
-			if images[i], err = a.image(ctx, ref); err != nil {
+			if images[i], err = a.imageWithTimes(ctx, ref); err != nil {
 				return timeline.RuntimeSeen{}, err
 			}
 		}
 	}
-	if err := a.stamp(ctx, listed, &seen); err != nil {
+	if err := a.addWithTimes(ctx, listed, &seen); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
 	for _, image := range images {
@@ -82,7 +82,7 @@ func (a *responder) response(ctx context.Context, request timeline.RuntimeReques
 			seen.Images = append(seen.Images, *image)
 		}
 	}
-	if err := a.layers(ctx, request.Layers, seen.Images); err != nil {
+	if err := a.stampLayers(ctx, request.Layers, seen.Images); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
 	if request.Network {
@@ -110,9 +110,9 @@ type listing struct {
 	containers []*runtimeapi.Container
 }
 
-// The method "list" lists the sandboxes and containers of a pod. Without sandboxes, the runtime has no containers
-// either, because the kubelet removes containers before their sandbox (kuberuntime_gc.go).
-func (a *responder) list(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
+// listPod lists the sandboxes and containers of a pod. Without sandboxes, the runtime has no containers either, because
+// the kubelet removes containers before their sandbox (kuberuntime_gc.go).
+func (a *responder) listPod(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
 	sandboxes := func(ctx context.Context) (err error) {
 		found.sandboxes, err = a.client.listSandboxes(ctx, request.RuntimeUID)
 		return err
@@ -122,15 +122,15 @@ func (a *responder) list(ctx context.Context, request timeline.RuntimeRequest) (
 		return err
 	}
 	if request.Runs {
-		err = together(ctx, sandboxes, containers)
+		err = runInParallel(ctx, sandboxes, containers)
 	} else if err = sandboxes(ctx); err == nil && len(found.sandboxes) > 0 {
 		err = containers(ctx)
 	}
 	return found, err
 }
 
-// The method "stamp" adds the sandboxes and containers, with their timestamps, to a response.
-func (a *responder) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
+// addWithTimes adds the sandboxes and containers, with their timestamps, to a response.
+func (a *responder) addWithTimes(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
 	if len(listed.sandboxes) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (a *responder) stamp(ctx context.Context, listed listing, seen *timeline.Ru
 			return err
 		})
 	}
-	return together(ctx, queries...)
+	return runInParallel(ctx, queries...)
 }
 
 // containerStatus returns the status of a container, or nil if the runtime has removed the container. The start time of
@@ -195,13 +195,13 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// The method "image" makes two queries in parallel: one for the status of an image, and one for the image in
-// containerd's store. The result is nil if the runtime responds with an error other than NotFound, for example because
-// the reference is invalid.
-func (a *responder) image(ctx context.Context, ref string) (*timeline.Image, error) {
+// imageWithTimes makes two queries in parallel: one for the status of an image, and one for the image in containerd's
+// store. The result is nil if the runtime responds with an error other than NotFound, for example because the reference
+// is invalid.
+func (a *responder) imageWithTimes(ctx context.Context, ref string) (*timeline.Image, error) {
 	var image *timeline.Image
 	var stored *imagesapi.Image
-	err := together(ctx, func(ctx context.Context) (err error) {
+	err := runInParallel(ctx, func(ctx context.Context) (err error) {
 		image, err = a.imageStatus(ctx, ref)
 		return err
 	}, func(ctx context.Context) (err error) {
@@ -220,7 +220,7 @@ func (a *responder) image(ctx context.Context, ref string) (*timeline.Image, err
 	return image, nil
 }
 
-// imageStatus queries the status of an image with CRI. The comment of the method "image" explains when the result is
+// imageStatus queries the status of an image with CRI. The comment of imageWithTimes explains when the result is
 // nil.
 func (a *responder) imageStatus(ctx context.Context, ref string) (*timeline.Image, error) {
 	response, err := a.client.imageStatus(ctx, ref)

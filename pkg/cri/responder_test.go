@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "second" returns the instant at a second of the test. The pod's sandbox started at second 1.
+// second returns the instant at a second of the test. The pod's sandbox started at second 1.
 func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }
@@ -41,13 +41,13 @@ func newResponder(t *testing.T, fake *critest.Runtime) (*responder, *observer.Ob
 		stamps: lru.New(8), statuses: lru.New(8),
 		now: func() time.Time { return second(99) },
 	}
-	l.catalog = catalog{read: l.readBlob, machine: platforms.Default(), known: lru.New(8)}
+	l.catalog = catalog{readBlob: l.readBlob, machine: platforms.Default(), known: lru.New(8)}
 	return l, logs
 }
 
 func response(t *testing.T, l *responder, images ...string) timeline.RuntimeSeen {
 	t.Helper()
-	seen, err := l.response(t.Context(), timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
+	seen, err := l.respond(t.Context(), timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := l.response(t.Context(),
+			_, err := l.respond(t.Context(),
 				timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
 			if (err != nil) != test.fails {
 				t.Errorf("got %v, want an error: %t", err, test.fails)
@@ -286,7 +286,7 @@ func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 	for _, ready := range []bool{true, false} {
 		fake.SetNetworkReady(ready)
 		request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
-		seen, err := l.response(t.Context(), request)
+		seen, err := l.respond(t.Context(), request)
 		if err != nil || seen.NetworkDown == ready || seen.NetworkUp != ready {
 			t.Errorf("ready %t: got %+v, %v", ready, seen, err)
 		}
@@ -302,7 +302,7 @@ func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 		return nil
 	})
 	request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
-	if seen, err := l.response(t.Context(), request); err != nil || seen.NetworkDown || seen.NetworkUp {
+	if seen, err := l.respond(t.Context(), request); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }

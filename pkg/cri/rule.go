@@ -54,17 +54,17 @@ func unexpectedField(m protoreflect.Message, prefix string, fields []string) (na
 	return name
 }
 
-func onePodsSandboxes(m proto.Message) error {
-	return onePod(m.(*runtimeapi.ListPodSandboxRequest).GetFilter().GetLabelSelector())
+func sandboxesOfOnePod(m proto.Message) error {
+	return selectsOnePod(m.(*runtimeapi.ListPodSandboxRequest).GetFilter().GetLabelSelector())
 }
 
-func onePodsContainers(m proto.Message) error {
-	return onePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
+func containersOfOnePod(m proto.Message) error {
+	return selectsOnePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
 }
 
-// onePod requires a selector that contains only the label with the UID of one pod. The response to a request without
-// the UID would contain the annotations of all pods.
-func onePod(selector map[string]string) error {
+// selectsOnePod requires a selector that contains only the label with the UID of one pod. The response to a request
+// without the UID would contain the annotations of all pods.
+func selectsOnePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
 		return fmt.Errorf("the field filter.label_selector must contain only the label %s with the UID of a pod",
 			uidLabel)
@@ -72,11 +72,11 @@ func onePod(selector map[string]string) error {
 	return nil
 }
 
-func pinnedImagesAlone(m proto.Message) error {
+func onlyPinnedImages(m proto.Message) error {
 	return checkFilters(m.(*imagesapi.ListImagesRequest).GetFilters(), []string{pinnedFilter})
 }
 
-func manifestsAlone(m proto.Message) error {
+func onlyManifests(m proto.Message) error {
 	return checkFilters(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
@@ -89,8 +89,9 @@ func checkFilters(filters, want []string) error {
 	return nil
 }
 
-// smallBlob permits only requests that limit the size of the response, because a layer can be several gigabytes large.
-func smallBlob(m proto.Message) error {
+// limitedBlobSize permits only requests that limit the size of the response, because a layer can be several gigabytes
+// large.
+func limitedBlobSize(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("the field \"size\" must be 1 to %d", maxBlob+1)
 	}
@@ -101,9 +102,9 @@ var errNoDocument = errors.New(
 	"the blob is not a JSON object: the agent reads only the manifests, indexes and configurations of images",
 )
 
-// jsonAlone requires that the response begins like a JSON object. Manifests and configs are JSON objects. Layers are
-// archives with files from the image's author, so jsonAlone refuses layers.
-func jsonAlone(encoded []byte) error {
+// onlyJSON requires that the response begins like a JSON object. Manifests and configs are JSON objects. Layers are
+// archives with files from the image's author, so onlyJSON refuses layers.
+func onlyJSON(encoded []byte) error {
 	var part contentapi.ReadContentResponse
 	if err := proto.Unmarshal(encoded, &part); err != nil {
 		return fmt.Errorf("parse the response: %w", err)

@@ -44,7 +44,7 @@ func (s *sandboxImage) pulledBefore(at time.Time) bool {
 // containerd pulls an absent image after the network setup and before it creates the sandbox container (2.1 and
 // later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
 func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
-	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.on() {
+	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.isEnabled() {
 		return nil
 	}
 	if createdAt.Sub(stamps.begunAt) < shortStart && a.sandboxImage.pulledBefore(stamps.begunAt) {
@@ -79,7 +79,7 @@ func (a *responder) stampResolved(ctx context.Context, stamps *sandboxStamps, bl
 	if blob.Validate() != nil {
 		return nil
 	}
-	info, err := a.blob(ctx, blob)
+	info, err := a.blobInfo(ctx, blob)
 	if err != nil {
 		return ifBroken(err)
 	}

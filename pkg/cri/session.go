@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// The constant "workers" is the number of requests that a session handles in parallel. The number of parallel
-	// requests is small, because the kubelet uses the same runtime.
-	workers = 2
+	// parallelRequests is the number of requests that a session handles in parallel. The number is small, because the
+	// kubelet uses the same runtime.
+	parallelRequests = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
 	heartbeat = 10 * time.Second
 )
@@ -33,12 +33,12 @@ type session struct {
 	runtime   string     // name and version, for messages
 	limits    string     // what the runtime cannot report, or empty
 	broken    chan error // capacity 1; isLost drops further errors, because only the first error counts
-	// The field "arrived" holds the blobs that were complete at the previous query for downloads. "arrived" needs no
-	// lock, because sharedDownloads runs only one query at a time.
-	arrived map[digest.Digest]time.Time
-	// The field "received" holds the received bytes of each image that was being pulled at the previous query for
-	// downloads. Like the field "arrived", the field "received" needs no lock.
-	received map[digest.Digest]*received
+	// arrivedBlobs holds the blobs that were complete at the previous query for downloads. It needs no lock, because
+	// sharedDownloads runs only one query at a time.
+	arrivedBlobs map[digest.Digest]time.Time
+	// receivedBefore holds the received bytes of each image that was being pulled at the previous query for downloads.
+	// Like arrivedBlobs, it needs no lock.
+	receivedBefore map[digest.Digest]*receivedBytes
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
@@ -46,13 +46,13 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 		client: client, stores: storesOf(version, s.config.Logger),
 		stamps: s.stamps, statuses: s.statuses, now: s.config.Now,
 	}
-	responder.catalog = catalog{read: responder.readBlob, machine: platforms.Default(), known: s.contents}
+	responder.catalog = catalog{readBlob: responder.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
 		source:    s,
 		client:    client,
 		responder: responder,
 		runtime:   describe(version),
-		limits:    responder.stores.limits(),
+		limits:    responder.stores.describeLimits(),
 		broken:    make(chan error, 1),
 	}
 }
@@ -76,24 +76,24 @@ func (s *session) serve(ctx context.Context) error {
 	defer cancel()
 	s.source.current.Store(s)
 	defer s.source.current.Store(nil) // only one session exists at a time
-	for range workers {
+	for range parallelRequests {
 		running.Go(func() { s.respondAll(ctx) })
 	}
-	beat := time.NewTimer(s.source.silence.untilBeat())
+	beat := time.NewTimer(s.source.silence.untilHeartbeat())
 	defer beat.Stop()
 	for {
 		select {
 		case s.source.silence.watched = <-s.source.watch:
-			beat.Reset(s.source.silence.untilBeat())
+			beat.Reset(s.source.silence.untilHeartbeat())
 			if !s.source.silence.watched {
 				continue
 			}
-			if err := s.beat(ctx); err != nil {
+			if err := s.requestVersion(ctx); err != nil {
 				return err
 			}
 		case <-beat.C:
-			beat.Reset(s.source.silence.untilBeat())
-			if err := s.beat(ctx); err != nil {
+			beat.Reset(s.source.silence.untilHeartbeat())
+			if err := s.requestVersion(ctx); err != nil {
 				return err
 			}
 		case err := <-s.broken:
@@ -104,9 +104,9 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// The method "beat" requests the runtime's version, to check whether the runtime responds and to measure the response
+// requestVersion requests the runtime's version, to check whether the runtime responds and to measure the response
 // time.
-func (s *session) beat(ctx context.Context) error {
+func (s *session) requestVersion(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *session) beat(ctx context.Context) error {
 // respondAll is the loop of one worker.
 func (s *session) respondAll(ctx context.Context) {
 	for {
-		open, request := s.source.pending.next(ctx, s.source.config.Now)
+		open, request := s.source.pending.waitForReady(ctx, s.source.config.Now)
 		if open == nil {
 			return
 		}
@@ -129,7 +129,7 @@ func (s *session) respondAll(ctx context.Context) {
 
 func (s *session) respond(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
 	source := s.source
-	seen, err := s.responder.response(ctx, request)
+	seen, err := s.responder.respond(ctx, request)
 	if err == nil {
 		source.config.Report(true, s.detail())
 		source.metrics.responded.Inc()
@@ -137,7 +137,7 @@ func (s *session) respond(ctx context.Context, open *openRequest, request timeli
 		source.pending.finish(open, request)
 		return
 	}
-	if source.pending.fail(open, request, source.config.Now()) {
+	if source.pending.retryOrGiveUp(open, request, source.config.Now()) {
 		source.metrics.givenUp.Inc()
 		source.config.Logger.Warn("gave up on a request to the container runtime", zap.String("uid", request.UID),
 			zap.Error(err))

@@ -15,14 +15,14 @@ const (
 	slowResponse = 300 * time.Millisecond
 )
 
-// The type "silence" holds the time of the runtime's last response. Only the goroutine in Source.Run uses the type.
-type silence struct {
+// silenceDetector holds the time of the runtime's last response. Only the goroutine in Source.Run uses this type.
+type silenceDetector struct {
 	watched     bool // pods are starting
 	respondedAt time.Time
 }
 
-// untilBeat returns the time until the next request for the runtime's version.
-func (s *silence) untilBeat() time.Duration {
+// untilHeartbeat returns the time until the next request for the runtime's version.
+func (s *silenceDetector) untilHeartbeat() time.Duration {
 	interval := heartbeat
 	if s.watched {
 		interval = watchedHeartbeat
@@ -32,7 +32,7 @@ func (s *silence) untilBeat() time.Duration {
 
 // recordResponse records the response to a request sent at sentAt. If the response was slow while pods were starting,
 // recordResponse also passes a RuntimeSilent to Config.Observe.
-func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time) {
+func (s *silenceDetector) recordResponse(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowResponse {
 		s.recordEnd(ctx, c)
 		return
@@ -42,7 +42,7 @@ func (s *silence) recordResponse(ctx context.Context, c Config, sentAt time.Time
 
 // recordEnd records the first response after a silence. If pods were starting during the silence, recordEnd also passes
 // a RuntimeSilent to Config.Observe.
-func (s *silence) recordEnd(ctx context.Context, c Config) {
+func (s *silenceDetector) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.respondedAt
 	s.respondedAt = now
 	if s.watched && !last.IsZero() && last.Before(now) {

@@ -27,7 +27,7 @@ func TestSilences(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
-	h.until(true, "containerd")
+	h.awaitReport(true, "containerd")
 	h.source.Watch(true)
 
 	// The runtime responds slowly.
@@ -49,7 +49,7 @@ func TestSilences(t *testing.T) {
 	// The runtime restarts.
 	fake.Stop()
 	stopped := time.Now()
-	h.until(false, "")
+	h.awaitReport(false, "")
 	fake = critest.Start(t, path, critest.Options{})
 	restarted := time.Now()
 	gone := h.nextSilence()
@@ -62,9 +62,9 @@ func TestSilences(t *testing.T) {
 	h.source.Watch(false)
 	fake.Stop()
 	h.source.Request(timeline.RuntimeRequest{UID: "u", RuntimeUID: "u"}) // the source detects the stop by this request
-	h.until(false, "")
+	h.awaitReport(false, "")
 	critest.Start(t, path, critest.Options{})
-	h.until(true, "containerd")
+	h.awaitReport(true, "containerd")
 	select {
 	case silent := <-h.silences:
 		t.Errorf("silent from %s until %s although no pod starts", silent.From, silent.Until)

@@ -48,7 +48,8 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
+			putPulled(fake, "overlayfs",
+				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
 			l, logs := newResponder(t, fake)
 			l.client.timeout = 300 * time.Millisecond
 			fake.Fault(func(ctx context.Context, method string) error {
@@ -74,14 +75,14 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			if logs.Len() != test.logs {
 				t.Errorf("logged %v", logs.All())
 			}
-			asked := 0
+			queries := 0
 			for method, n := range fake.Calls() {
 				if strings.HasPrefix(method, test.prefix) {
-					asked += n
+					queries += n
 				}
 			}
-			if test.once && asked != 1 {
-				t.Errorf("asked %d times", asked)
+			if test.once && queries != 1 {
+				t.Errorf("sent %d queries", queries)
 			}
 		})
 	}
@@ -89,7 +90,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 
 func TestBrokenConnectionIsAnError(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
+	putPulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
 	l, _ := newResponder(t, fake)
 	fake.Fault(func(_ context.Context, method string) error {
 		if strings.HasPrefix(method, snapshotsPrefix) {
@@ -97,7 +98,7 @@ func TestBrokenConnectionIsAnError(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := l.response(t.Context(),
+	_, err := l.respond(t.Context(),
 		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v, want an error", err)
@@ -120,7 +121,7 @@ func TestSlowStoresServeDownloadsFirst(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-			pulled(fake, "overlayfs",
+			putPulled(fake, "overlayfs",
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newResponder(t, fake)
 			l.client.timeout = 300 * time.Millisecond

@@ -50,13 +50,13 @@ type Config struct {
 // Source queries the node's container runtime to respond to requests about pods.
 type Source struct {
 	config   Config
-	pending  *pending
+	pending  *requestQueue
 	stamps   *lru.Cache              // see responder.stamps
 	statuses *lru.Cache              // see responder.statuses
 	contents *lru.Cache              // see catalog.known
 	current  atomic.Pointer[session] // the current session; nil if there is none
 	watch    chan bool               // capacity 1; holds the latest argument of Watch
-	silence  silence                 // used only by the goroutine in Run
+	silence  silenceDetector         // used only by the goroutine in Run
 	progress *sharedDownloads
 	logged   string      // runtime in the latest log message about missing stores; used only by the goroutine in Run
 	full     atomic.Bool // the source dropped the latest request, because too many requests were open
@@ -71,7 +71,7 @@ func New(config Config) *Source {
 	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
 	s := &Source{
 		config:   config,
-		pending:  newPending(),
+		pending:  newRequestQueue(),
 		stamps:   lru.New(maxStamps),
 		statuses: lru.New(maxStatuses),
 		contents: lru.New(maxContents),
@@ -82,7 +82,7 @@ func New(config Config) *Source {
 	return s
 }
 
-// Request asks the runtime about one pod: the source passes the response to Config.Observe as a RuntimeSeen. Request
+// Request requests a query about one pod: the source passes the response to Config.Observe as a RuntimeSeen. Request
 // does not block. Any goroutine can call Request, even before Run starts. The source merges open requests about one pod
 // into one request with the images of all these requests. If 1024 pods have open requests, the source drops and counts
 // requests about other pods. If the runtime keeps failing, the source gives up a request 30 s after the latest call of
@@ -202,8 +202,8 @@ func (s *Source) Stores() map[string]bool {
 		return nil
 	}
 	served := map[string]bool{}
-	for _, store := range session.responder.stores.all() {
-		served[store.name] = store.on()
+	for _, store := range session.responder.stores.kinds() {
+		served[store.name] = store.isEnabled()
 	}
 	return served
 }

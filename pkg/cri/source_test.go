@@ -70,16 +70,16 @@ func run(t *testing.T, config cri.Config) *harness {
 			t.Errorf("Run: %v", err)
 		}
 	}()
-	t.Cleanup(h.end)
+	t.Cleanup(h.stopSource)
 	return h
 }
 
-// The method "counted" waits until the metrics of queries have the given values. The source counts a query after it has
+// awaitQueryCounts waits until the metrics of queries have the given values. The source counts a query after it has
 // observed the response.
-func (h *harness) counted(open float64, ended map[string]float64) {
+func (h *harness) awaitQueryCounts(open float64, ended map[string]float64) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		gotOpen, got := h.queries()
+		gotOpen, got := h.queryCounts()
 		if gotOpen == open && maps.Equal(got, ended) {
 			return
 		}
@@ -89,8 +89,8 @@ func (h *harness) counted(open float64, ended map[string]float64) {
 	}
 }
 
-// The method "queries" returns the number of open queries, and the number of ended queries for each result.
-func (h *harness) queries() (open float64, ended map[string]float64) {
+// queryCounts returns the number of open queries, and the number of ended queries for each result.
+func (h *harness) queryCounts() (open float64, ended map[string]float64) {
 	h.t.Helper()
 	families, err := h.registry.Gather()
 	if err != nil {
@@ -110,8 +110,8 @@ func (h *harness) queries() (open float64, ended map[string]float64) {
 	return open, ended
 }
 
-// The method "end" stops the source. The test fails if the stop takes long.
-func (h *harness) end() {
+// stopSource stops the source. The test fails if the stop takes long.
+func (h *harness) stopSource() {
 	h.stop()
 	select {
 	case <-h.finished:
@@ -131,8 +131,8 @@ func (h *harness) next() timeline.RuntimeSeen {
 	}
 }
 
-// The method "until" waits for a report with the given status and with the given text in its detail.
-func (h *harness) until(up bool, text string) {
+// awaitReport waits for a report with the given status and with the given text in its detail.
+func (h *harness) awaitReport(up bool, text string) {
 	h.t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -169,11 +169,11 @@ func TestRuntimeAppearsLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := run(t, config)
-			h.until(false, path)
+			h.awaitReport(false, path)
 			h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod"})
 			fake := critest.Start(t, path, critest.Options{})
 			put(fake, "runtime-pod")
-			h.until(true, "containerd 2.4.2")
+			h.awaitReport(true, "containerd 2.4.2")
 			if seen := h.next(); seen.UID != "pod" || len(seen.Sandboxes) != 1 || seen.AskedAt.After(seen.ArrivedAt) {
 				t.Errorf("saw %+v", seen)
 			}
@@ -186,7 +186,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	old := critest.Start(t, path, critest.Options{Version: "1.7.27"})
 	put(old, "pod")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
-	h.until(true, "containerd 1.7.27: the sandbox phase lasts until the runtime creates the first container")
+	h.awaitReport(true, "containerd 1.7.27: the sandbox phase lasts until the runtime creates the first container")
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
 		t.Errorf("1.7 responded %+v", seen)
@@ -194,12 +194,12 @@ func TestRuntimeRestarts(t *testing.T) {
 
 	old.Stop()
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
-	h.until(false, "")
+	h.awaitReport(false, "")
 	upgraded := critest.Start(t, path, critest.Options{})
 	put(upgraded, "pod")
 	upgraded.StoreSandbox("s-pod",
 		critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
-	h.until(true, "containerd 2.4.2")
+	h.awaitReport(true, "containerd 2.4.2")
 	// The source still responds to the open request, in the format of the new version.
 	for seen := h.next(); ; seen = h.next() {
 		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
@@ -219,7 +219,7 @@ func TestAutoTriesTheNextSocket(t *testing.T) {
 	defer listener.Close()
 	critest.Start(t, path, critest.Options{Name: "cri-o", Version: "1.36.1"})
 	h := run(t, cri.Config{Sockets: []string{deaf, path}, Timeout: 100 * time.Millisecond})
-	h.until(true, "cri-o 1.36.1")
+	h.awaitReport(true, "cri-o 1.36.1")
 }
 
 func TestHangingRuntime(t *testing.T) {
@@ -227,15 +227,15 @@ func TestHangingRuntime(t *testing.T) {
 	fake := critest.Start(t, path, critest.Options{})
 	put(fake, "pod")
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
-	h.until(true, "containerd")
+	h.awaitReport(true, "containerd")
 	fake.Fault(critest.Hang)
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
-	h.until(false, "list sandboxes")
+	h.awaitReport(false, "list sandboxes")
 	fake.Fault(nil)
 	if seen := h.next(); seen.UID != "pod" {
 		t.Errorf("saw %+v", seen)
 	}
-	h.until(true, "containerd")
+	h.awaitReport(true, "containerd")
 	fake.Fault(critest.Hang) // the hanging runtime must not keep Run from returning
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 }
@@ -245,14 +245,14 @@ func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
 	fake := critest.Start(t, path, critest.Options{})
 	put(fake, "pod")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
-	h.until(true, "containerd")
+	h.awaitReport(true, "containerd")
 	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
 	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
-	h.until(false, "disk full")
-	h.counted(1, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
+	h.awaitReport(false, "disk full")
+	h.awaitQueryCounts(1, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
 	fake.Fault(nil)
 	h.next()
-	h.counted(0, map[string]float64{"responded": 1, "dropped": 0, "given_up": 0})
+	h.awaitQueryCounts(0, map[string]float64{"responded": 1, "dropped": 0, "given_up": 0})
 }
 
 func TestConcurrentRequestsAreLimited(t *testing.T) {
@@ -302,7 +302,7 @@ func TestOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := run(t, cri.Config{Endpoint: endpoint})
-	h.until(false, "disabled")
+	h.awaitReport(false, "disabled")
 	h.source.Request(timeline.RuntimeRequest{UID: "pod"})
-	h.counted(0, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
+	h.awaitQueryCounts(0, map[string]float64{"responded": 0, "dropped": 0, "given_up": 0})
 }

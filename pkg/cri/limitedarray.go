@@ -11,12 +11,12 @@ import (
 // image with maxEntries layers.
 const maxEntries = 1024
 
-// The type "entries" is an array of at most maxEntries elements. The limit protects the memory of the agent, because
-// two bytes of JSON can become a hundred bytes of a parsed array.
-type entries[T any] []T
+// limitedArray is an array of at most maxEntries elements. The limit protects the memory of the agent, because two
+// bytes of JSON can become a hundred bytes of a parsed array.
+type limitedArray[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *entries[T]) UnmarshalJSON(data []byte) error {
+func (e *limitedArray[T]) UnmarshalJSON(data []byte) error {
 	*e = nil
 	if bytes.Equal(data, []byte("null")) {
 		return nil

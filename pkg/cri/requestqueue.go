@@ -17,20 +17,20 @@ const (
 	giveUpAfter = 30 * time.Second
 )
 
-// openRequest is the open request about one pod. The mutex of the type "pending" protects openRequest.
+// openRequest is the open request about one pod. The mutex of requestQueue protects it.
 type openRequest struct {
 	// While a worker runs a request, the field "request" contains only newer requests about the pod, merged into one.
 	// Without newer requests, the field is empty.
-	request   timeline.RuntimeRequest
-	askedAt   time.Time // time of the latest request
-	notBefore time.Time // earliest time of the next attempt, after a failure
-	failures  int
+	request     timeline.RuntimeRequest
+	requestedAt time.Time // time of the latest request
+	notBefore   time.Time // earliest time of the next attempt, after a failure
+	failures    int
 }
 
-// The type "pending" holds at most one open request for each pod. The type merges further requests about the pod into
-// the open request, so the queue stays small even if pods change fast. The type is safe for concurrent use. client-go's
-// workqueue cannot replace this type, because a workqueue has no limit and does not merge its items.
-type pending struct {
+// requestQueue holds at most one open request for each pod. The queue merges further requests about the pod into the
+// open request, so it stays small even if pods change fast. It is safe for concurrent use. client-go's workqueue cannot
+// replace this type, because a workqueue has no limit and does not merge its items.
+type requestQueue struct {
 	// wake signals that a request might be ready. The channel has capacity 1. If the channel is full, senders drop the
 	// signal.
 	wake chan struct{}
@@ -40,13 +40,13 @@ type pending struct {
 	queue []*openRequest // requests that wait for a worker, in the order in which they were queued
 }
 
-func newPending() *pending {
-	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
+func newRequestQueue() *requestQueue {
+	return &requestQueue{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
 }
 
-// The method "add" adds a request, or merges the request into the open request about the pod. If too many requests are
-// open, the method drops the request and returns false.
-func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
+// add adds a request, or merges the request into the open request about the pod. If too many requests are open, add
+// drops the request and returns false.
+func (p *requestQueue) add(request timeline.RuntimeRequest, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	open := p.byUID[request.UID]
@@ -58,16 +58,16 @@ func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 		p.byUID[request.UID] = open
 		p.queue = append(p.queue, open)
 	}
-	open.request, open.askedAt = merge(request, open.request), now
+	open.request, open.requestedAt = merge(request, open.request), now
 	p.wakeWorker()
 	return true
 }
 
-// The method "next" waits for a request that is ready, and removes this request from the queue. The caller must call
-// the method "finish" or "fail" for the request. When ctx ends, the result is nil.
-func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
+// waitForReady waits for a request that is ready, and removes this request from the queue. The caller must call the
+// method "finish" or "retryOrGiveUp" for the request. When ctx ends, the result is nil.
+func (p *requestQueue) waitForReady(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
 	for ctx.Err() == nil {
-		open, request, wait := p.take(now())
+		open, request, wait := p.takeReady(now())
 		if open != nil {
 			return open, request
 		}
@@ -80,9 +80,11 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest,
 	return nil, timeline.RuntimeRequest{}
 }
 
-// The method "take" removes the first request that is ready. If no request is ready, the method returns the time until
-// the earliest request in the queue is ready, but at most one hour.
-func (p *pending) take(now time.Time) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
+// takeReady removes the first request that is ready. If no request is ready, takeReady returns the time until the
+// earliest request in the queue is ready, but at most one hour.
+func (p *requestQueue) takeReady(
+	now time.Time,
+) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wait = time.Hour
@@ -99,9 +101,9 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// The method "finish" ends a request that the runtime responded to. If a caller repeated the request while a worker
-// ran it, the method adds the repeated request to the queue.
-func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
+// finish ends a request that the runtime responded to. If a caller repeated the request while a worker ran it, finish
+// adds the repeated request to the queue.
+func (p *requestQueue) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if open.request.UID == "" {
@@ -113,12 +115,12 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.wakeWorker()
 }
 
-// The method "fail" handles a request that got no response. The method either schedules a retry, or gives up the
-// request and returns true.
-func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
+// retryOrGiveUp handles a request that got no response. It either schedules a retry, or gives up the request and
+// returns true.
+func (p *requestQueue) retryOrGiveUp(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(open.askedAt) > giveUpAfter {
+	if now.Sub(open.requestedAt) > giveUpAfter {
 		delete(p.byUID, request.UID)
 		return true
 	}
@@ -133,13 +135,13 @@ func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now t
 	return false
 }
 
-func (p *pending) count() int {
+func (p *requestQueue) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.byUID)
 }
 
-func (p *pending) wakeWorker() {
+func (p *requestQueue) wakeWorker() {
 	select {
 	case p.wake <- struct{}{}:
 	default:

@@ -15,16 +15,16 @@ import (
 func TestDownloadsAreSharedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
-		asked := 0
-		ask := func(context.Context) ([]imagepull.Download, error) {
-			asked++
+		queries := 0
+		query := func(context.Context) ([]imagepull.Download, error) {
+			queries++
 			time.Sleep(100 * time.Millisecond)
-			return []imagepull.Download{{Blobs: asked}}, nil
+			return []imagepull.Download{{Blobs: queries}}, nil
 		}
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				got, err := shared.get(t.Context(), ask)
+				got, err := shared.latestOrQuery(t.Context(), query)
 				if err != nil || !reflect.DeepEqual(got, []imagepull.Download{{Blobs: 1}}) {
 					t.Errorf("got %+v, %v", got, err)
 				}
@@ -33,11 +33,11 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 		}
 		all.Wait()
 		time.Sleep(downloadsAge - time.Nanosecond)
-		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 1 || asked != 1 {
-			t.Errorf("sent %d requests within a second, got %+v", asked, got)
+		if got, _ := shared.latestOrQuery(t.Context(), query); got[0].Blobs != 1 || queries != 1 {
+			t.Errorf("sent %d queries within a second, got %+v", queries, got)
 		}
 		time.Sleep(time.Nanosecond)
-		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 2 {
+		if got, _ := shared.latestOrQuery(t.Context(), query); got[0].Blobs != 2 {
 			t.Errorf("got %+v after a second", got)
 		}
 	})
@@ -57,7 +57,7 @@ func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 300 * time.Millisecond)
 				begun := time.Now()
-				_, err := shared.get(t.Context(), hang)
+				_, err := shared.latestOrQuery(t.Context(), hang)
 				if took := time.Since(begun); took > timeout || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("caller %d: %v after %v", i, err, took)
 				}
@@ -84,20 +84,20 @@ func TestDownloadsAfterCallerCancels(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := shared.get(short, slow); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := shared.latestOrQuery(short, slow); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the caller with a deadline got %v", err)
 			}
 		})
 		synctest.Wait()
 		all.Go(func() {
-			if got, err := shared.get(t.Context(), slow); err != nil || len(got) != 1 {
+			if got, err := shared.latestOrQuery(t.Context(), slow); err != nil || len(got) != 1 {
 				t.Errorf("the caller without a deadline got %+v, %v", got, err)
 			}
 		})
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := shared.get(gone, slow); !errors.Is(err, context.Canceled) {
+		if _, err := shared.latestOrQuery(gone, slow); !errors.Is(err, context.Canceled) {
 			t.Errorf("the canceled caller got %v", err)
 		}
 		all.Wait()
