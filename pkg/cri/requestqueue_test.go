@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestPendingMerges(t *testing.T) {
+func TestRequestQueueMerges(t *testing.T) {
 	p, now := newRequestQueue(), time.Unix(1000, 0)
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "old", Images: []string{"x", "y"}}, now)
 	p.add(timeline.RuntimeRequest{UID: "b", RuntimeUID: "b"}, now)
@@ -44,8 +44,8 @@ func TestPendingMerges(t *testing.T) {
 	}
 }
 
-// TestPendingMergesLayers requests layers in every order in which requests can merge.
-func TestPendingMergesLayers(t *testing.T) {
+// TestRequestQueueMergesLayers requests layers in every order in which requests can merge.
+func TestRequestQueueMergesLayers(t *testing.T) {
 	p, now := newRequestQueue(), time.Unix(1000, 0)
 	check := func(request timeline.RuntimeRequest, images, layers []string) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestPendingMergesLayers(t *testing.T) {
 	p.finish(q, request)
 }
 
-func TestPendingRetriesAndGivesUp(t *testing.T) {
+func TestRequestQueueRetriesAndGivesUp(t *testing.T) {
 	p, now := newRequestQueue(), time.Unix(1000, 0)
 	p.add(timeline.RuntimeRequest{UID: "a"}, now)
 	q, request, _ := p.takeReady(now)
