@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The type "bound" is the interval that remains when all trusted constraints on a milestone are combined. The interval
-// includes its two ends.
+// bound is the interval that remains when all trusted constraints on a milestone are combined. The interval includes
+// its two ends.
 type bound struct {
 	key              milestoneKey
 	earliest, latest instant
@@ -19,7 +19,7 @@ type bound struct {
 	notBefore, notAfter instant
 }
 
-// The method "estimate" returns the most likely instant inside the bound.
+// estimate returns the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.ownEstimate(), b.notBefore)
 	if b.notAfter != 0 {
@@ -43,7 +43,7 @@ func (b *bound) ownEstimate() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// The type "origins" is a set of origins, with one bit for each origin.
+// origins is a set of origins, with one bit for each origin.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -73,8 +73,8 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// The method "sources" returns the sources of the origins without duplicates, the most trusted source first. Callers
-// must not change the list.
+// sources returns the sources of the origins without duplicates, the most trusted source first. Callers must not change
+// the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -106,19 +106,19 @@ var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 // milestones is unknown.
 func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// The type "bounds" holds the bounds of all known milestones, sorted by key.
+// bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {
-	if i := bs.search(k); i < len(bs) && bs[i].key == k {
+	if i := bs.firstNotBefore(k); i < len(bs) && bs[i].key == k {
 		return &bs[i]
 	}
 	return nil
 }
 
-// The method "search" returns the index of the first bound whose key is not before the key k. A fold calls this method
-// more often than any other. The method has its own loop, because a search with a callback costs twice as much.
-func (bs bounds) search(k milestoneKey) int {
+// firstNotBefore returns the index of the first bound whose key is not before the key k. A fold calls this method more
+// often than any other. It has its own loop, because a search with a callback costs twice as much.
+func (bs bounds) firstNotBefore(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
 		if middle := (low + high) / 2; bs[middle].key.rank() < rank {
@@ -133,7 +133,9 @@ func (bs bounds) search(k milestoneKey) int {
 // ofContainer returns the bounds of one container's milestones. The index podWide selects the milestones of the whole
 // pod.
 func (bs bounds) ofContainer(container int16) bounds {
-	return bs[bs.search(milestoneKey{container: container}):bs.search(milestoneKey{container: container + 1})]
+	begin := bs.firstNotBefore(milestoneKey{container: container})
+	end := bs.firstNotBefore(milestoneKey{container: container + 1})
+	return bs[begin:end]
 }
 
 // milestoneConflict is a contradiction between constraints, or between two milestones that must be in order.

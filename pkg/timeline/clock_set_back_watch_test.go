@@ -49,7 +49,7 @@ func TestClockSetBackHidesNoMissedEvents(t *testing.T) {
 				if got := !e.mayHaveMissedEvents(test.by); got != test.open {
 					t.Errorf("%+v: the pod is watched: %t, want %t", observations, got, test.open)
 				}
-				if got := e.watchLastOpened.after(e.watchLost); got != test.open {
+				if got := e.watchLastOpened.isAfter(e.watchLost); got != test.open {
 					t.Errorf("%+v: lost Events are proven: %t, want %t", observations, got, test.open)
 				}
 				if got := e.eventsMissedUntil(); got != test.until {

@@ -7,12 +7,10 @@ import (
 )
 
 const (
-	// maxReadings is the maximum number of readings for each limit of the skew. The type Clocks keeps the latest
-	// readings.
-	maxReadings = 32
-	// minReadings is the number of readings that must confirm each limit of the skew, because a single reading can be
-	// wrong.
-	minReadings = 2
+	// maxLimits is the maximum number of lower limits, and of upper limits. Clocks keeps the latest limits.
+	maxLimits = 32
+	// minLimits is the number of readings that must confirm a limit of the skew, because a single reading can be wrong.
+	minLimits = 2
 )
 
 // Skew is the difference between the control plane's clock and the node's clock. Skew is positive if the control
@@ -47,11 +45,11 @@ func (s Skew) widen(c constraint) constraint {
 // of timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. For each limit of the
 // skew, the estimator uses the second-best pair, so one pod with forged timestamps or one wrong response has no effect.
 // Clocks is not safe for concurrent use.
-type Clocks struct{ least, most []reading }
+type Clocks struct{ least, most []skewLimit }
 
-// The type "reading" is a lower or an upper limit of the skew, with the time of its observation. For each pod, the type
-// Clocks keeps only the best lower limit and the best upper limit.
-type reading struct {
+// skewLimit is a lower or an upper limit of the skew, with the time of its observation. For each pod, Clocks keeps only
+// the best lower limit and the best upper limit.
+type skewLimit struct {
 	of    string        // the pod's UID; empty for a reading from an HTTP response
 	at    time.Time     // the time of the observation on the agent's clock
 	bound time.Duration // the limit of the skew
@@ -61,12 +59,12 @@ type reading struct {
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
-		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
+		c.addReading(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
 		// The API server sets StoredAt before the agent receives the Event. Observe ignores the time in the Event's
 		// name, because the creator of the Event chooses the name.
 		if !o.StoredAt.IsZero() {
-			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
+			c.addLowerLimit(skewLimit{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
 		// The binding happens before the agent first sees the pod. A later observation of the pod gives only a weaker
@@ -76,44 +74,44 @@ func (c *Clocks) Observe(o Observation) {
 		}
 		for _, condition := range o.Pod.Conditions {
 			if condition.Type == "PodScheduled" && condition.True && !condition.TransitionAt.IsZero() {
-				c.atLeast(reading{o.Pod.UID, o.ArrivedAt, condition.TransitionAt.Sub(o.ArrivedAt)})
+				c.addLowerLimit(skewLimit{o.Pod.UID, o.ArrivedAt, condition.TransitionAt.Sub(o.ArrivedAt)})
 			}
 		}
 	}
 }
 
-// pair adds a lower and an upper limit of the skew. When the control plane's clock showed the given second, the node's
-// clock was between notBefore and notAfter.
-func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
+// addReading adds a lower and an upper limit of the skew. When the control plane's clock showed the given second, the
+// node's clock was between notBefore and notAfter.
+func (c *Clocks) addReading(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
 	}
-	c.atLeast(reading{of, notAfter, second.Sub(notAfter)})
-	c.atMost(reading{of, notAfter, second.Add(time.Second).Sub(notBefore)})
+	c.addLowerLimit(skewLimit{of, notAfter, second.Sub(notAfter)})
+	c.addUpperLimit(skewLimit{of, notAfter, second.Add(time.Second).Sub(notBefore)})
 }
 
-func (c *Clocks) atLeast(r reading) {
-	c.least = keep(c.least, r, func(a, b time.Duration) bool { return a > b })
+func (c *Clocks) addLowerLimit(r skewLimit) {
+	c.least = keepBest(c.least, r, func(a, b time.Duration) bool { return a > b })
 }
 
-func (c *Clocks) atMost(r reading) {
-	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
+func (c *Clocks) addUpperLimit(r skewLimit) {
+	c.most = keepBest(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// The function "keep" adds a reading, or improves the known reading of the same pod. If the list is full, the function
-// removes the oldest reading.
-func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
-	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
+// keepBest adds a limit, or improves the known limit of the same pod. If the list is full, keepBest removes the oldest
+// limit.
+func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duration) bool) []skewLimit {
+	i := slices.IndexFunc(limits, func(known skewLimit) bool { return limit.of != "" && known.of == limit.of })
 	switch {
-	case i >= 0 && better(r.bound, readings[i].bound):
-		readings[i].bound = r.bound
+	case i >= 0 && better(limit.bound, limits[i].bound):
+		limits[i].bound = limit.bound
 	case i >= 0:
-	case len(readings) == maxReadings:
-		return append(slices.Delete(readings, 0, 1), r)
+	case len(limits) == maxLimits:
+		return append(slices.Delete(limits, 0, 1), limit)
 	default:
-		return append(readings, r)
+		return append(limits, limit)
 	}
-	return readings
+	return limits
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
@@ -121,7 +119,7 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 // limits), and tries again. If too few readings remain, Skew returns the zero Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
-	for len(least) >= minReadings && len(most) >= minReadings {
+	for len(least) >= minLimits && len(most) >= minLimits {
 		s := Skew{
 			Least: nthBest(least, func(a, b time.Duration) int { return cmp.Compare(b, a) }),
 			Most:  nthBest(most, cmp.Compare[time.Duration]),
@@ -138,12 +136,12 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the best limit that at least minReadings readings confirm.
-func nthBest(readings []reading, order func(a, b time.Duration) int) time.Duration {
-	bounds := make([]time.Duration, len(readings))
-	for i, r := range readings {
-		bounds[i] = r.bound
+// nthBest returns the best limit that at least minLimits limits confirm.
+func nthBest(limits []skewLimit, order func(a, b time.Duration) int) time.Duration {
+	bounds := make([]time.Duration, len(limits))
+	for i, l := range limits {
+		bounds[i] = l.bound
 	}
 	slices.SortFunc(bounds, order)
-	return bounds[minReadings-1]
+	return bounds[minLimits-1]
 }

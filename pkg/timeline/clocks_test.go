@@ -141,7 +141,7 @@ func TestSkewNeedsBothBounds(t *testing.T) {
 	if s := clocks.Skew(); s.Known() {
 		t.Errorf("the skew is from %s to %s", s.Least, s.Most)
 	}
-	if len(clocks.least) > maxReadings {
+	if len(clocks.least) > maxLimits {
 		t.Errorf("%d readings kept", len(clocks.least))
 	}
 }

@@ -114,7 +114,7 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// The function "second" returns the constraint of a timestamp that was truncated to seconds.
+// second returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}

@@ -176,7 +176,7 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 		return at, true
 	}
 	if pulled := f.pulls[index].pulled; pulled.known() {
-		return at, follows(pulled.earliest, at)
+		return at, mustBeOfAttempt(pulled.earliest, at)
 	}
 	return at, f.isFirstAttempt(index, at)
 }
@@ -196,19 +196,19 @@ func (f *fold) isFirstAttempt(index int16, event window) bool {
 		if k.key.container == podWide {
 			switch k.key.milestone {
 			case MilestoneCreated, MilestoneScheduled, MilestoneAcknowledged:
-				return follows(k.earliest, event)
+				return mustBeOfAttempt(k.earliest, event)
 			}
-			return k.key == milestoneKey{podWide, 0, MilestoneSandboxRunning} && follows(k.earliest, event)
+			return k.key == milestoneKey{podWide, 0, MilestoneSandboxRunning} && mustBeOfAttempt(k.earliest, event)
 		}
 		before := f.e.predecessor(f.e.containers[k.key.container].name, c)
 		switch {
 		case before == nil || sandboxes > 0:
 			return false
 		case before.Kind == KindInit:
-			return k.key.milestone == MilestoneFinished && follows(k.earliest, event)
+			return k.key.milestone == MilestoneFinished && mustBeOfAttempt(k.earliest, event)
 		}
 		return k.key.milestone == MilestoneRunning && k.key.attempt == 0 && !f.e.createFailed(k.key.container) &&
-			follows(k.earliest, event)
+			mustBeOfAttempt(k.earliest, event)
 	})
 }
 
@@ -239,7 +239,7 @@ func (f *fold) withMissedAttempts(index int16, s step) step {
 	case !known && f.e.firstSeen.live && !f.e.mayMissFirstEvents():
 		return s
 	}
-	s.also = union(s.also, missedAttempts)
+	s.also = uniquePhases(s.also, missedAttempts)
 	return s
 }
 
@@ -258,9 +258,9 @@ func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool)
 	return first, known
 }
 
-// The function "follows" reports whether an Event certainly belongs to the attempt that began at a given time. The
-// Event must come less than podRetryLeast after the given time, so that the kubelet cannot have tried again.
-func follows(begun instant, event window) bool {
+// mustBeOfAttempt reports whether an Event certainly belongs to the attempt that began at a given time. The Event must
+// come less than podRetryLeast after the given time, so that the kubelet cannot have tried again.
+func mustBeOfAttempt(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 

@@ -38,16 +38,16 @@ func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvide
 // Apply adds an observation about the pod and reports whether the evidence changed.
 func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	if seen, ok := o.(PodSeen); ok {
-		o = d.reduce(seen)
+		o = d.keepUnreported(seen)
 	}
 	return d.evidence.Apply(o)
 }
 
-// The method "reduce" replaces the observed pod with a new pod that contains only the ephemeral containers whose pulls
-// the agent still has to report. In the new pod, these containers are main containers. The new pod has the phase
-// Pending until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also
-// handle the pulls of ephemeral containers.
-func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
+// keepUnreported replaces the observed pod with a new pod that contains only the ephemeral containers whose pulls the
+// agent still has to report. In the new pod, these containers are main containers. The new pod has the phase Pending
+// until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also handle
+// the pulls of ephemeral containers.
+func (d *EphemeralEvidence) keepUnreported(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
 	o.Pod = Pod{

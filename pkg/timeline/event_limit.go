@@ -166,11 +166,11 @@ func (c *Container) recentRuns(at time.Time) int {
 	if !started.IsZero() && at.Sub(started) >= spamLimit*spamInterval {
 		return 0
 	}
-	return c.runs()
+	return c.statusRuns()
 }
 
-// The method "runs" returns the number of a container's runs according to its status.
-func (c *Container) runs() int {
+// statusRuns returns the number of a container's runs according to its status.
+func (c *Container) statusRuns() int {
 	if c.hasRun() || c.LastRun != nil || c.Attempt > 0 {
 		return c.Attempt + 1
 	}

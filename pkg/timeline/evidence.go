@@ -92,7 +92,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// The method "with" returns the set with the attempt added. Attempts with a number above 63 do not change the set.
+// with returns the set with the attempt added. Attempts with a number above 63 do not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -146,7 +146,7 @@ type containerEvidence struct {
 	// the new image.
 	firstImage   string
 	imageChanged bool
-	exits        []exit
+	exits        []runExit
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
@@ -160,15 +160,15 @@ type containerEvidence struct {
 	runs                            int      // the highest number of runs that a status reports
 }
 
-// The type "refusals" holds the first occurrence, the latest occurrence and the count of one Event about a failure to
-// create the container or to check its image.
+// refusals holds the first occurrence, the latest occurrence and the count of one Event about a failure to create the
+// container or to check its image.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// The type "exit" holds the exit code of one run of a container.
-type exit struct {
+// runExit holds the exit code of one run of a container.
+type runExit struct {
 	attempt, code int
 	outOfMemory   bool // the kernel killed the container for lack of memory
 }
@@ -244,8 +244,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// The method "container" returns the evidence about a container, and adds empty evidence for a new name. If the new
-// name would exceed a limit, the method returns nil.
+// container returns the evidence about a container, and adds empty evidence for a new name. If the new name would
+// exceed a limit, container returns nil.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]

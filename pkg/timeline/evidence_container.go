@@ -161,7 +161,7 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int, reason stri
 	if attempt >= maxAttempts {
 		return
 	}
-	ended := exit{attempt, code, reason == reasonOutOfMemory}
+	ended := runExit{attempt, code, reason == reasonOutOfMemory}
 	for i := range c.exits {
 		if known := &c.exits[i]; known.attempt == attempt {
 			ended.code, ended.outOfMemory = max(code, known.code), ended.outOfMemory || known.outOfMemory

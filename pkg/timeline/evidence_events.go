@@ -172,7 +172,7 @@ func (w window) compare(o window) int {
 // firstOccurrence uses the Event's first timestamp.
 func firstOccurrence(o EventSeen) window {
 	if o.NamedAt.IsZero() {
-		return floored(o.FirstAt)
+		return windowOfSecond(o.FirstAt)
 	}
 	named := at(o.NamedAt)
 	return window{originEventName, biasLatest, named - eventSlack, named}
@@ -184,7 +184,7 @@ func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
 	}
-	w := floored(o.LastAt)
+	w := windowOfSecond(o.LastAt)
 	if arrived := at(o.ArrivedAt); o.Live && arrived > w.earliest && arrived < w.latest {
 		w.latest, w.bias = arrived, biasLatest
 	}
@@ -207,9 +207,9 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// The function "floored" returns the interval of an Event timestamp that is truncated to seconds. The occurrence can be
-// up to eventSlack earlier than the truncated timestamp.
-func floored(t time.Time) window {
+// windowOfSecond returns the interval of an Event timestamp that is truncated to seconds. The occurrence can be up to
+// eventSlack earlier than the truncated timestamp.
+func windowOfSecond(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, biasNone, c.earliest - eventSlack, c.latest}
 }

@@ -79,8 +79,8 @@ func (a *imageResponse) containsLess(askedAt time.Time, image *Image) bool {
 // some layers.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// The method "image" returns the responses about an image reference from the spec, or nil if the agent never asked the
-// runtime about the reference.
+// image returns the responses about an image reference from the spec, or nil if the agent never queried the runtime
+// about the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {

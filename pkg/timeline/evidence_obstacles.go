@@ -13,9 +13,9 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// The field "runtime" is true if the latest occurrence is the runtime's response about its network, and false if
-	// the latest occurrence is an Event.
-	runtime bool
+	// fromRuntime is true if the latest occurrence is the runtime's response about its network, and false if the latest
+	// occurrence is an Event.
+	fromRuntime bool
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
@@ -26,7 +26,7 @@ func (h obstacleEvent) latestRetry() instant {
 		return maxInstant
 	}
 	wait := h.row().retry(h.count)
-	if h.runtime {
+	if h.fromRuntime {
 		wait += networkPoll
 	}
 	return h.last.latest + instant(wait)
@@ -79,7 +79,7 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	if down := e.networkDownUntil(); down > extended[latest].last.latest {
 		h := &extended[latest]
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
-		h.count, h.runtime = max(2, h.count), true
+		h.count, h.fromRuntime = max(2, h.count), true
 	}
 	// Without a network, the kubelet does not watch the pod's ConfigMaps and Secrets yet. obstacleNotRegistered is only
 	// a consequence of the missing network, and not a separate obstacle.
@@ -106,7 +106,7 @@ const manyOccurrences = 4096
 // a gap.
 func (h obstacleEvent) isContinuous() bool {
 	retry := h.row().retry
-	if retry == nil || h.runtime {
+	if retry == nil || h.fromRuntime {
 		return true
 	}
 	gap, most := h.last.earliest-h.first.latest, instant(0)
@@ -152,7 +152,7 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	slices.SortStableFunc(all, func(a, b obstacleOccurrence) int { return a.window.compare(b.window) })
 	var failed, held uint16
 	for i := range all {
-		if all[i].from.row().sandbox {
+		if all[i].from.row().sandboxFailed {
 			all[i].key, failed = milestoneKey{podWide, failed, MilestoneSandboxFailed}, failed+1
 		} else {
 			all[i].key, held = milestoneKey{podWide, held, MilestoneHeldUp}, held+1
@@ -200,7 +200,7 @@ func (f *fold) obstacleConstraints() []constraint {
 			w := o.window
 			w.earliest += by - w.latest
 			w.latest = by
-			if o.from.row().sandbox {
+			if o.from.row().sandboxFailed {
 				w.bias, w.earliest = biasNone, o.earliest+instant(podRetryLeast)
 			}
 			constraints = append(constraints, w.constraint(retryMilestone(i)))

@@ -46,13 +46,13 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
 	}
-	if reason := r.refutation(c.pulled); reason != "" {
+	if reason := r.reasonToRefute(c.pulled); reason != "" {
 		refuted = append(refuted, refutedEvent{c.pulled, reason})
 	} else {
 		p = c.pulled
 	}
 	for _, o := range c.laterPulled {
-		switch reason := r.refutation(o); {
+		switch reason := r.reasonToRefute(o); {
 		case !p.known() && reason != "":
 			refuted = append(refuted, refutedEvent{o, reason})
 		case !p.known():
@@ -143,9 +143,8 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// The method "refutation" returns the reason why an Event is refuted. The method returns an empty string if the Event
-// is not refuted.
-func (r refuter) refutation(p pulledEvent) string {
+// reasonToRefute returns the reason why an Event is refuted, or an empty string if the Event is not refuted.
+func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
 	case p.latest < r.absentUntil:
@@ -216,8 +215,8 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// The method "refutations" returns the conflicts for the refuted Events about a container's image.
-func (f *fold) refutations(index int16) []milestoneConflict {
+// refutedImageEvents returns the conflicts for the refuted Events about a container's image.
+func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter
 	pulled, refuted := r.firstCredible(evidence)

@@ -8,10 +8,9 @@ type watchPoint struct {
 	at    instant
 }
 
-// The method "after" reports whether this point is later than another point. The method compares the field Order,
-// because somebody might have set the agent's clock back between the two points. If a point has no Order, the method
-// compares the times.
-func (p watchPoint) after(o watchPoint) bool {
+// isAfter reports whether this point is later than another point. It compares the field Order, because somebody might
+// have set the agent's clock back between the two points. If a point has no Order, isAfter compares the times.
+func (p watchPoint) isAfter(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
 	}
@@ -31,7 +30,7 @@ func (e *Evidence) applyWatched(o EventsWatched) {
 		e.watchFirstOpened, e.watchFirstSince, e.changed = o.OpenedAt, since, true
 	}
 	switch opened := (watchPoint{o.Order, at(o.OpenedAt)}); {
-	case opened.after(e.watchLastOpened):
+	case opened.isAfter(e.watchLastOpened):
 		e.watchLastOpened, e.watchSince, e.historyLimited, e.changed = opened, since, o.Limited, true
 	case opened == e.watchLastOpened && since < e.watchSince:
 		e.watchSince, e.historyLimited, e.changed = since, o.Limited, true
@@ -44,7 +43,7 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 	if o.Limited {
 		last = &e.watchLimited
 	}
-	if lost := (watchPoint{o.Order, at(o.ArrivedAt)}); lost.after(*last) {
+	if lost := (watchPoint{o.Order, at(o.ArrivedAt)}); lost.isAfter(*last) {
 		*last, e.changed = lost, true
 	}
 }
@@ -58,7 +57,7 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 		return true
 	}
 	setBack := e.watchLost.at < e.watchLastOpened.at
-	return e.watchLost.after(e.watchLastOpened) && (setBack || e.watchLost.at < by)
+	return e.watchLost.isAfter(e.watchLastOpened) && (setBack || e.watchLost.at < by)
 }
 
 // eventsMissedUntil returns the start of the period that the latest Event watch covers. The agent might have missed
@@ -74,7 +73,7 @@ func (e *Evidence) eventsMissedUntil() instant {
 // watchesLimited reports whether the agent might have missed Events because the number of open Event watches is
 // limited. The API server might have deleted the missed Events before the next watch opened.
 func (e *Evidence) watchesLimited() bool {
-	return e.watchLimited.after(e.watchLastOpened) ||
+	return e.watchLimited.isAfter(e.watchLastOpened) ||
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at
 }
 

@@ -58,7 +58,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 // "until", only the length of the current phase changes, unless new evidence arrives.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
-	sequences := f.sequences()
+	sequences := f.milestonesInOrder()
 	f.milestoneConflicts = append(f.milestoneConflicts, tighten(sequences)...)
 	cut := f.bounds.capAt(f.asOf)
 	f.bounds.biasToPickup()
@@ -70,7 +70,7 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 // newFold combines the constraints of each milestone and builds the chains of steps.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
-	f.containers = f.inOrder()
+	f.containers = f.containersInOrder()
 	f.gather()
 	f.bounds, f.milestoneConflicts = intersect(f.constraints)
 
@@ -109,38 +109,39 @@ func (f *fold) gather() {
 		}
 		f.constraints = append(f.constraints, c)
 	}
-	f.add(checks...)
+	f.addConstraints(checks...)
 	for i := range f.pulls {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for _, c := range f.pulls[i].requests {
 			if c.key.attempt <= f.pulls[i].finalAttempt && c.earliest <= f.pulls[i].until {
-				f.add(c)
+				f.addConstraints(c)
 			}
 		}
-		f.add(f.checkConstraints(int16(i))...)
-		f.add(pullConstraints(int16(i), f.pulls[i])...)
-		f.add(f.createFailureConstraints(int16(i))...)
+		f.addConstraints(f.checkConstraints(int16(i))...)
+		f.addConstraints(pullConstraints(int16(i), f.pulls[i])...)
+		f.addConstraints(f.createFailureConstraints(int16(i))...)
 	}
 	for i := range f.e.pod.Containers {
-		f.add(f.layerConstraints(&f.e.pod.Containers[i])...)
+		f.addConstraints(f.layerConstraints(&f.e.pod.Containers[i])...)
 	}
-	f.add(f.failureConstraints()...)
-	f.add(f.startConstraints()...)
+	f.addConstraints(f.failureConstraints()...)
+	f.addConstraints(f.startConstraints()...)
 	f.obstacles = f.obstacleOccurrences()
-	f.add(f.obstacleConstraints()...)
+	f.addConstraints(f.obstacleConstraints()...)
 }
 
-// The method "add" inserts a few constraints in sorted order.
-func (f *fold) add(constraints ...constraint) {
+// addConstraints inserts a few constraints in sorted order.
+func (f *fold) addConstraints(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
 		f.constraints = slices.Insert(f.constraints, i, c)
 	}
 }
 
-// inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out ephemeral
-// containers, which are not part of the start-up. inOrder also leaves out containers beyond the limit maxContainers.
-func (f *fold) inOrder() []*Container {
+// containersInOrder returns the pod's containers in the order in which the kubelet starts them. containersInOrder
+// leaves out ephemeral containers, which are not part of the start-up. containersInOrder also leaves out containers
+// beyond the limit maxContainers.
+func (f *fold) containersInOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
 		if c := &f.e.pod.Containers[i]; c.Kind != KindEphemeral && f.index(c.Name) != podWide {
@@ -168,9 +169,9 @@ func (f *fold) assemble() Timeline {
 	}
 	f.slowest = f.slowestStart()
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
-	path := f.path()
+	path := f.boundaries()
 	start := f.bounds.find(podMilestone(MilestoneCreated))
-	state, end := f.end(path)
+	state, end := f.endOfStartUp(path)
 	t.State = state
 	switch state {
 	case StateStarting, StateDeleted, StateGivenUp:
@@ -191,7 +192,7 @@ func (f *fold) assemble() Timeline {
 	t.Reached = f.reached()
 	t.LostEvents = f.lostEvents()
 	t.Milestones = f.milestones()
-	t.Conflicts = f.conflicts()
+	t.Conflicts = f.uniqueConflicts()
 	t.Missing, t.Unreported = f.missingMilestones()
 	t.Incomplete = len(t.Missing) > 0 || f.lacksEvents(t.LostEvents, t.Phases)
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
@@ -203,8 +204,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// The method "milestones" returns the evidence of every milestone. The pod's own milestones come first. The milestones
-// of containers follow, sorted by container name.
+// milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones of containers
+// follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -230,8 +231,8 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// The method "conflicts" returns the conflicts without duplicates, because several chains can report the same conflict.
-func (f *fold) conflicts() []Conflict {
+// uniqueConflicts returns the conflicts without duplicates, because several chains can report the same conflict.
+func (f *fold) uniqueConflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
 		all = append(all, Conflict{d.key.milestone, f.name(d.key), d.detail})
@@ -251,7 +252,7 @@ func (f *fold) allConflicts() []milestoneConflict {
 	all := f.milestoneConflicts
 	for i := range f.e.containers {
 		if f.pulls[i].refuted {
-			all = append(all, f.refutations(int16(i))...)
+			all = append(all, f.refutedImageEvents(int16(i))...)
 		}
 	}
 	return all

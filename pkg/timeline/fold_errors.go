@@ -9,7 +9,7 @@ import (
 
 // spanError returns the error bound of the estimated time between two milestones.
 func (f *fold) spanError(from, to *bound) time.Duration {
-	credentials := f.credentials(from, to)
+	credentials := f.credentialTime(from, to)
 	estimate := to.estimate().sub(from.estimate())
 	longest := to.latest.sub(from.earliest)
 	shortest := max(0, to.earliest.sub(from.latest))
@@ -26,10 +26,10 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// The method "credentials" returns the part of a pull's measured duration that a credential plugin might have used.
-// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin
-// ends before the image's manifest arrives.
-func (f *fold) credentials(from, to *bound) time.Duration {
+// credentialTime returns the part of a pull's measured duration that a credential plugin might have used. Kubelets up
+// to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin ends before
+// the image's manifest arrives.
+func (f *fold) credentialTime(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
 	}
@@ -219,7 +219,7 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 // immediately after the Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so only the
 // rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
-	if o.from.row().sandbox {
+	if o.from.row().sandboxFailed {
 		return podRetry - podRetryLeast
 	}
 	return o.dueBy().sub(o.earliest)
@@ -230,7 +230,7 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 // the rest of the time to the milestone, the kubelet might have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
-	case o.from.row().sandbox:
+	case o.from.row().sandboxFailed:
 		return max(0, next.sub(o.earliest)-podRetryLeast)
 	case o.latestRetry() == maxInstant:
 		return 0
@@ -265,7 +265,7 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 // waits between its attempts.
 func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
-	if least == nil || h.runtime || h.count < 2 {
+	if least == nil || h.fromRuntime || h.count < 2 {
 		return 0
 	}
 	from := h.first.earliest

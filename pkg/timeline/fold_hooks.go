@@ -5,7 +5,7 @@ import "slices"
 // waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
 // post-start hook, the kubelet first waits for this hook.
 func (f *fold) waitForWork(c *Container) step {
-	if before := f.before(c.Name); before != nil && before.PostStartHook && !f.endsOwnHook(before) {
+	if before := f.containerBefore(c.Name); before != nil && before.PostStartHook && !f.endsOwnHook(before) {
 		return step{phase: PhasePostStartHook, previous: true}
 	}
 	return step{phase: PhaseKubeletSync}

@@ -26,7 +26,7 @@ func (f *fold) endOf(c *Container, end step) step {
 		end.phase = PhaseSandboxLost
 	}
 	if c.Kind == KindSidecar && f.failed() && f.stoppedWithPod(end.key) {
-		end.also = union(end.also, alsoKubeletSync)
+		end.also = uniquePhases(end.also, alsoKubeletSync)
 	}
 	return end
 }

@@ -19,14 +19,14 @@ type phaseCandidates struct {
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
 // after the last known step in the chain of the first unfinished container. If the kubelet works on a main container
-// while another container waits for its next run, the result contains the work and not the wait, as in the method
-// "path". A run that ended after the instant "until" counts as running.
+// while another container waits for its next run, the result contains the work and not the wait, as in the result of
+// boundaries. A run that ended after the instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)
 		if ended := f.failed() || !f.e.pod.DeletedAt.IsZero(); ended && !f.e.firstSeen.live {
 			// The kubelet might have removed the sandbox before the agent first saw the pod.
-			next.phases = union(next.phases, missedAttempts)
+			next.phases = uniquePhases(next.phases, missedAttempts)
 		}
 		return next
 	}
@@ -34,7 +34,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	for i, c := range f.containers {
 		if next := f.nextStep(f.chains[i]); next != nil {
 			if i == 0 && next.phases[0] == f.chains[0].steps[0].phase && f.mayPullBeforeRunning(f.firstSandbox()) {
-				next.phases = union([]Phase{PhaseSandbox}, next.phases)
+				next.phases = uniquePhases([]Phase{PhaseSandbox}, next.phases)
 			}
 			return f.withLaterWork(i, *next)
 		}
@@ -116,7 +116,7 @@ func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 			continue
 		}
 		if len(f.e.containers[index].refusedAt) > 0 || f.e.mayHaveMissedEvents(f.asOf) {
-			later.phases = union(later.phases, next.phases, []Phase{PhaseContainerConfig})
+			later.phases = uniquePhases(later.phases, next.phases, []Phase{PhaseContainerConfig})
 		}
 		return *later
 	}
@@ -190,7 +190,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 		w.add(PhasePullQueue, PhasePull, PhaseUnpack)
 	}
 	if c.steps[next].ofPrevious(w.phases) {
-		w.container = f.before(c.container).Name
+		w.container = f.containerBefore(c.container).Name
 	}
 	return w
 }

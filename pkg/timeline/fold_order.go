@@ -13,10 +13,10 @@ const maxTighteningRounds = 8
 // sequence lists known milestones in the order in which they must have happened.
 type sequence []*bound
 
-// The method "sequences" returns the known milestones in the order of the kubelet's work: the pod's steps, each init
+// milestonesInOrder returns the known milestones in the order of the kubelet's work: the pod's steps, each init
 // container, the main containers, readiness. Main containers have no order among themselves, because the kubelet
 // continues with the next container after a failure.
-func (f *fold) sequences() []sequence {
+func (f *fold) milestonesInOrder() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
 		gate,
@@ -206,7 +206,7 @@ func tighten(sequences []sequence) []milestoneConflict {
 		changed := false
 		broken = broken[:first]
 		for _, s := range sequences {
-			c, b := s.narrow()
+			c, b := s.narrowBounds()
 			changed = changed || c
 			broken = append(broken, b...)
 		}
@@ -242,9 +242,9 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// The method "narrow" narrows the bounds of one sequence and reports whether any bound changed. If two milestones
-// contradict the order, the method returns a conflict and does not use one of them to narrow the other.
-func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
+// narrowBounds narrows the bounds of one sequence and reports whether any bound changed. If two milestones contradict
+// the order, narrowBounds returns a conflict and does not use one of them to narrow the other.
+func (s sequence) narrowBounds() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
 		if before != nil {
@@ -291,7 +291,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // the method "narrow" has already reported this contradiction
+				continue // narrowBounds has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

@@ -16,11 +16,11 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// The method "path" returns the known boundaries from scheduling to readiness, in order of time. Each boundary takes
-// its phases from the chain that contains the boundary's milestone. So if the kubelet works on one container during
-// another container's back-off, the path shows the work. If a container ends while the kubelet works on another
-// container, the end is not a boundary, because the kubelet finishes the work on the other container first.
-func (f *fold) path() []boundary {
+// boundaries returns the known boundaries from scheduling to readiness, in order of time. Each boundary takes its
+// phases from the chain that contains the boundary's milestone. So if the kubelet works on one container during another
+// container's back-off, the path shows the work. If a container ends while the kubelet works on another container, the
+// end is not a boundary, because the kubelet finishes the work on the other container first.
+func (f *fold) boundaries() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
 	for _, chains := range [...][]chain{f.sandboxes, f.chains, {f.ready}} {
@@ -44,7 +44,7 @@ func (f *fold) path() []boundary {
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
 		// The pod's steps without evidence happened before the first evidence about a container.
-		work[0].phases, work[0].container = union(pending, work[0].phases), ""
+		work[0].phases, work[0].container = uniquePhases(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // path[0] is the creation of the pod
 }
@@ -65,15 +65,15 @@ func (f *fold) shareUnordered(work []boundary) {
 		}
 		for j := range own {
 			if f.ofMain(&own[j]) && own[j].bound.overlapsWith(own[i].bound) && own[j].container != own[i].container {
-				work[i].share(own[j].phases)
-				work[j].share(own[i].phases)
+				work[i].addCandidates(own[j].phases)
+				work[j].addCandidates(own[i].phases)
 			}
 		}
 	}
 }
 
-// The method "share" adds phases to which the time before the boundary can also belong.
-func (b *boundary) share(phases []Phase) {
+// addCandidates adds phases to which the time before the boundary can also belong.
+func (b *boundary) addCandidates(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
 			b.phases = append(slices.Clip(b.phases), p)
@@ -186,7 +186,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 			phases := slices.Clip(f.phases[first:])
 			attempt := max(s.key.attempt, c.attempt)
 			if s.ofPrevious(phases) {
-				container, attempt = f.before(c.container).Name, 0
+				container, attempt = f.containerBefore(c.container).Name, 0
 				if ran := f.lastStart(f.index(container), b.estimate()); ran != nil {
 					attempt = ran.key.attempt
 				}

@@ -8,9 +8,9 @@ import (
 // truncation is the largest error bound of a phase between two timestamps that are truncated to seconds.
 const truncation = 2 * time.Second
 
-// The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the start-up
-// is in progress, the method returns the time of the fold instead of a milestone.
-func (f *fold) end(path []boundary) (State, *bound) {
+// endOfStartUp returns the state of the start-up and the milestone at which the start-up ended. While the start-up is
+// in progress, endOfStartUp returns the time of the fold instead of a milestone.
+func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
 	}
@@ -108,9 +108,9 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		w = withHiddenPulls(w)
 	}
 	if f.mayPrecedeRun(from, until, w) {
-		w.phases = union(w.phases, beforeHook)
+		w.phases = uniquePhases(w.phases, beforeHook)
 	}
-	phase, merged := charge(w.phases)
+	phase, merged := phaseOrGroup(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
 		StartAt: from.estimate().time(), EndAt: until.time(), Error: f.spanError(from, to),
@@ -143,7 +143,7 @@ func (f *fold) possiblePhases(from milestoneKey, phases []Phase) []Phase {
 	}
 	add := func(wanted bool, p Phase) {
 		if wanted {
-			phases = union(phases, []Phase{p})
+			phases = uniquePhases(phases, []Phase{p})
 		}
 	}
 	for _, c := range f.containers {
@@ -164,12 +164,11 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 	})
 }
 
-// The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
-// cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
-// together. If the phases have different causes, the function returns a group phase. The result "merged" lists all
-// possible phases except the returned phase. In the argument "phases", PhaseUnattributed stands for work that no other
-// phase describes.
-func charge(phases []Phase) (name Phase, merged []Phase) {
+// phaseOrGroup returns one phase for a period that can contain several phases. If all phases have the same cause,
+// phaseOrGroup returns the first phase. The kubelet and the runtime count as one cause, because they work together. If
+// the phases have different causes, phaseOrGroup returns a group phase. The result "merged" lists all possible phases
+// except the returned phase. In the argument "phases", PhaseUnattributed stands for work that no other phase describes.
+func phaseOrGroup(phases []Phase) (name Phase, merged []Phase) {
 	if len(phases) > 1 && slices.Contains(phases, PhaseUnattributed) {
 		return PhaseUnattributed, slices.DeleteFunc(slices.Clone(phases), Phase.isUnattributed)
 	}

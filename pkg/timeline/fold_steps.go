@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// The type "step" is one milestone on the way to readiness, with the phase that ends at the milestone.
+// step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the previous container, not to the container of the chain
@@ -22,7 +22,7 @@ func (s step) ofPrevious(phases []Phase) bool {
 	})
 }
 
-// The type "chain" holds the steps of the pod or of one container, in the kubelet's order.
+// chain holds the steps of the pod or of one container, in the kubelet's order.
 type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
@@ -41,7 +41,7 @@ func (f *fold) podSteps() chain {
 	if f.e.pod.ReadAt.IsZero() {
 		steps = f.appendScheduling(steps)
 	}
-	steps = append(steps, f.pickup())
+	steps = append(steps, f.pickupStep())
 	steps = append(steps, f.sandboxSteps()...)
 	return chain{steps: f.appendSandboxStart(steps, ran)}
 }
@@ -197,9 +197,9 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// The method "before" returns the container on which the kubelet works immediately before the named container, or nil
-// for the first container.
-func (f *fold) before(name string) *Container {
+// containerBefore returns the container on which the kubelet works immediately before the named container, or nil for
+// the first container.
+func (f *fold) containerBefore(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
 		return nil

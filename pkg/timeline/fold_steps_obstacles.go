@@ -42,18 +42,18 @@ const firstCheck = instant(2 * time.Second)
 // obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
-	phases := first.from.row().before
+	phases := first.from.row().earlier
 	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
 		return phases
 	}
-	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
+	return uniquePhases(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
 // the next obstacle, which the kubelet reported at the instant "until". "next" is nil if there is no next obstacle.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
-	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
+	if o.from.fromRuntime && next == nil && o.latest == o.from.last.latest {
 		// After the runtime last reported that the network was not ready, the network might have become ready, and the
 		// kubelet might have started to mount volumes.
 		phases = append(phases, PhaseVolumes)
@@ -67,11 +67,12 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	}
 	if next != nil {
 		add(next)
-		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
+		if next.row().sandboxFailed && o.from.row().sandboxFailed &&
+			next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
 			// wait before a retry. So the second attempt itself took a long time, and this time can include steps that
 			// succeeded before the attempt failed.
-			for _, p := range next.row().before {
+			for _, p := range next.row().earlier {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
 				}
@@ -90,7 +91,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 // phasesAfterRetry returns the possible phases of a pod from a retry to the next obstacle. The argument "before" is the
 // obstacle that the retry follows, and the argument "next" is the next obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
-	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
+	return uniquePhases([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().earlier,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
@@ -98,7 +99,7 @@ func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []P
 // kubelet dropped Events, the obstacle might have lasted longer, or another obstacle might have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
-		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
+		uniquePhases([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
 	ahead.undated = begun.undated
 	return ahead
 }
@@ -117,8 +118,8 @@ func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// The function "union" returns each phase of the lists once, in the order of the lists.
-func union(lists ...[]Phase) []Phase {
+// uniquePhases returns each phase of the lists once, in the order of the lists.
+func uniquePhases(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, p := range slices.Concat(lists...) {
 		if !slices.Contains(all, p) {

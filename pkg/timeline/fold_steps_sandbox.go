@@ -85,7 +85,7 @@ func (f *fold) laterSandboxes() []chain {
 				also: f.laterObstacles},
 		}
 		if f.mayPullImageFirst(attempt) {
-			begun[0].also = union(begun[0].also, alsoSandboxImage)
+			begun[0].also = uniquePhases(begun[0].also, alsoSandboxImage)
 		}
 		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
@@ -118,7 +118,7 @@ func (f *fold) sandboxSteps() []step {
 		begun.also = alsoDevice
 	}
 	if f.mayPullImageFirst(0) {
-		begun.also = union(begun.also, alsoSandboxImage)
+		begun.also = uniquePhases(begun.also, alsoSandboxImage)
 	}
 	if len(f.obstacles) > 0 {
 		return f.obstacleSteps(begun)
@@ -126,19 +126,19 @@ func (f *fold) sandboxSteps() []step {
 	switch {
 	case f.firstSandbox() > 0 && !f.e.firstSeen.live:
 		// An earlier sandbox failed, or ran until the node rebooted. The kubelet has removed the earlier sandbox.
-		begun.also = union(begun.also, possibleObstacles, []Phase{PhaseKubeletSync, PhaseSandboxLost}, missedAttempts)
+		begun.also = uniquePhases(
+			begun.also, possibleObstacles, []Phase{PhaseKubeletSync, PhaseSandboxLost}, missedAttempts)
 	case f.e.sandboxMayHaveFailed(f.bounds.find(begun.key)):
-		begun.also = union(begun.also, possibleObstacles, []Phase{PhaseKubeletSync})
+		begun.also = uniquePhases(begun.also, possibleObstacles, []Phase{PhaseKubeletSync})
 	case !f.e.pod.RemoteVolumes && f.sandboxDelayed():
-		begun.also = union(begun.also, []Phase{PhaseAPIServer, PhaseKubeletSync})
+		begun.also = uniquePhases(begun.also, []Phase{PhaseAPIServer, PhaseKubeletSync})
 	}
 	return []step{begun}
 }
 
-// The method "pickup" returns the step that ends when the kubelet picks up the pod. The API server informs the kubelet
-// and the agent at the same time. If the agent received the pod late, the API server can be the reason for the
-// kubelet's delay.
-func (f *fold) pickup() step {
+// pickupStep returns the step that ends when the kubelet picks up the pod. The API server informs the kubelet and the
+// agent at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's delay.
+func (f *fold) pickupStep() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMilestone(MilestoneScheduled))
 	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstCheck {

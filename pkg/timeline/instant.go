@@ -11,7 +11,7 @@ type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }
 
-// The method "time" converts the instant to UTC. For minInstant and maxInstant, the method returns the zero time.
+// time converts the instant to UTC. For minInstant and maxInstant, time returns the zero time.
 func (i instant) time() time.Time {
 	if i == minInstant || i == maxInstant {
 		return time.Time{}
@@ -19,7 +19,7 @@ func (i instant) time() time.Time {
 	return time.Unix(0, int64(i)).UTC()
 }
 
-// The method "sub" returns i minus o, limited to the range of time.Duration.
+// sub returns i minus o, limited to the range of time.Duration.
 func (i instant) sub(o instant) time.Duration {
 	switch d := time.Duration(i - o); {
 	case (d > 0) == (i > o):

@@ -15,7 +15,7 @@ import (
 // further Event about this pod every five minutes, and drops all others (client-go, tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
-	if !e.watchLastOpened.after(e.watchLost) {
+	if !e.watchLastOpened.isAfter(e.watchLost) {
 		return nil
 	}
 	var lost []string

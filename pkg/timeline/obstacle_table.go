@@ -28,19 +28,18 @@ const (
 	obstacleSandboxConfig  // the node does not have the runtime that the pod requests
 	obstacleSandboxTimeout // the runtime did not respond in time, for an unknown reason
 	obstacleSandbox        // any other failure of the runtime to create a sandbox
-	obstacleSandboxKubelet // the kubelet failed before it asked the runtime for a sandbox
+	obstacleSandboxKubelet // the kubelet failed before it requested a sandbox
 	obstacleSandboxUnknown // the kubelet or the runtime failed to create a sandbox; the text does not show which one
 )
 
 // obstacleRow describes how an obstacle explains the time before and after its Event.
 type obstacleRow struct {
 	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
-	// The field "before" lists the possible phases between the kubelet's pickup and the first Event about this
-	// obstacle. If the kubelet's first check found that an object was missing, the object was also missing before this
-	// check.
-	before []Phase
-	// The field "sandbox" is true if an attempt to create a sandbox failed.
-	sandbox bool
+	// earlier lists the possible phases between the kubelet's pickup and the first Event about this obstacle. If
+	// the kubelet's first check found that an object was missing, the object was also missing before this check.
+	earlier []Phase
+	// sandboxFailed is true if an attempt to create a sandbox failed.
+	sandboxFailed bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
 	// about this obstacle. retry is nil if the time until the next attempt has no known limit. If retry is nil, only
 	// the kubelet's next Event or status shows the next attempt.
@@ -52,53 +51,55 @@ type obstacleRow struct {
 // obstacleTable has one row for each obstacle, in the order of the constants.
 var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
-		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork},
+		phases: []Phase{PhaseNetwork}, earlier: []Phase{PhaseNetwork},
 		retry:      func(int) time.Duration { return networkRetry },
 		retryLeast: func(int) time.Duration { return networkRetryLeast }},
 	obstacleMountConfig: {
-		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry, retryLeast: mountRetry},
+		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhasePodConfig}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleMountAPI: {
-		phases: []Phase{PhaseAPIServer}, before: []Phase{PhaseAPIServer}, retry: mountRetry, retryLeast: mountRetry},
+		phases: []Phase{PhaseAPIServer}, earlier: []Phase{PhaseAPIServer}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleMountSync: {
-		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
-		before: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry, retryLeast: mountRetry},
+		phases:  []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
+		earlier: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleNotRegistered: {
-		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, before: []Phase{PhaseNetwork, PhaseKubeletSync},
+		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, earlier: []Phase{PhaseNetwork, PhaseKubeletSync},
 		retry: mountRetry, retryLeast: mountRetry},
 	obstacleMount: {
-		phases: []Phase{PhaseVolumes}, before: []Phase{PhaseVolumes}, retry: mountRetry, retryLeast: mountRetry},
+		phases: []Phase{PhaseVolumes}, earlier: []Phase{PhaseVolumes}, retry: mountRetry, retryLeast: mountRetry},
 	obstaclePodSetup: {
-		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseKubeletSync, PhaseSandbox},
+		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, earlier: []Phase{PhaseKubeletSync, PhaseSandbox},
 		retry: func(int) time.Duration { return podRetry }},
 	obstacleOther: {
-		phases: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox},
-		before: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
+		phases:  []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox},
+		earlier: []Phase{PhaseVolumes, PhaseKubeletSync, PhaseSandbox}},
 	obstacleDevice: {
-		phases: []Phase{PhaseDevice}, before: []Phase{PhaseVolumes, PhaseDevice},
+		phases: []Phase{PhaseDevice}, earlier: []Phase{PhaseVolumes, PhaseDevice},
 		retry: func(int) time.Duration { return resync }},
 	obstacleSandboxNetwork: {
-		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseNetwork}, earlier: []Phase{PhaseVolumes, PhaseNetwork}, sandboxFailed: true,
+		retry: afterSandbox},
 	obstacleSandboxImage: {
-		phases: []Phase{PhaseSandboxImage}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage},
-		sandbox: true,
-		retry:   afterSandbox},
+		phases: []Phase{PhaseSandboxImage}, earlier: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage},
+		sandboxFailed: true,
+		retry:         afterSandbox},
 	obstacleSandboxConfig: {
-		phases: []Phase{PhasePodConfig}, before: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true,
+		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhaseVolumes, PhasePodConfig}, sandboxFailed: true,
 		retry: afterSandbox},
 	obstacleSandboxTimeout: {
-		phases:  []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		before:  []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		sandbox: true, retry: afterSandbox},
+		phases:        []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandbox: {
-		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseSandbox}, earlier: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxKubelet: {
-		phases: []Phase{PhaseKubeletSync}, before: []Phase{PhaseVolumes, PhaseKubeletSync}, sandbox: true,
+		phases: []Phase{PhaseKubeletSync}, earlier: []Phase{PhaseVolumes, PhaseKubeletSync}, sandboxFailed: true,
 		retry: afterSandbox},
 	obstacleSandboxUnknown: {
-		phases:  []Phase{PhaseKubeletSync, PhasePodConfig, PhaseSandbox},
-		before:  []Phase{PhaseVolumes, PhaseKubeletSync, PhasePodConfig, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
-		sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhaseKubeletSync, PhasePodConfig, PhaseSandbox},
+		earlier: []Phase{
+			PhaseVolumes, PhaseKubeletSync, PhasePodConfig, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandboxFailed: true, retry: afterSandbox},
 }
 
 // possibleObstacles lists the phases, other than volumes, that might have delayed a pod while no Event watch was open.

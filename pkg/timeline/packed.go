@@ -108,9 +108,9 @@ func packText[S ~string](p *packer, s *S) {
 	p.known[string(*s)] = len(p.known) + 1
 }
 
-// The method "at" packs the zero time as 0, and a time that is equal to the previous time as 1. For other times, the
-// method packs three numbers: 2, the difference from the previous time in whole seconds, and the nanoseconds.
-func (p *packer) at(t *time.Time) {
+// time packs the zero time as 0, and a time that is equal to the previous time as 1. For other times, it packs three
+// numbers: 2, the difference from the previous time in whole seconds, and the nanoseconds.
+func (p *packer) time(t *time.Time) {
 	const zero, repeated, other = 0, 1, 2
 	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())
 	switch {
@@ -139,7 +139,7 @@ func (p *packer) at(t *time.Time) {
 
 func (p *packer) times(all ...*time.Time) {
 	for _, t := range all {
-		p.at(t)
+		p.time(t)
 	}
 }
 
@@ -189,7 +189,7 @@ func packPointer[E any](p *packer, e **E, each func(*E)) {
 	each(*e)
 }
 
-// The method "sources" packs a list of sources. Timelines share the lists in sourceLists.
+// sources packs a list of sources. Timelines share the lists in sourceLists.
 func (p *packer) sources(s *[]Source) {
 	list := slices.IndexFunc(sourceLists[:], func(shared []Source) bool {
 		return slices.Equal(shared, *s) && (shared == nil) == (*s == nil)

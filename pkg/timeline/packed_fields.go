@@ -19,7 +19,7 @@ func (p *packer) timeline(t *Timeline) {
 		packSlice(p, list, func(s *string) { packText(p, s) })
 	}
 	packSlice(p, &t.EventMessage, func(m *EventMessage) {
-		p.at(&m.At)
+		p.time(&m.At)
 		p.texts(&m.Container, &m.Reason, &m.Message)
 	})
 }

@@ -216,7 +216,7 @@ type Run struct {
 	Reason     string    `json:"reason,omitzero"` // the kubelet's reason: Completed, Error, OOMKilled, …
 }
 
-// The method "has" reports whether the spec contains a container or an image volume with the given name.
+// has reports whether the spec contains a container or an image volume with the given name.
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }

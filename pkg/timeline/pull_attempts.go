@@ -94,7 +94,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		return p
 	}
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
-	p.Credentials = f.credentials(started, finished)
+	p.Credentials = f.credentialTime(started, finished)
 	if f.startedBy(index, a.attempt) {
 		p.Timed = p.Error <= p.Pull // a duration below its error bound is too uncertain
 	} else if requested != nil {

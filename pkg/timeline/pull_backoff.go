@@ -190,7 +190,7 @@ func (f *fold) knowsAllEvents() bool {
 // withHiddenPulls adds PhasePullQueue and PhasePull to the candidates, because the time can contain pulls that no
 // evidence shows.
 func withHiddenPulls(w phaseCandidates) phaseCandidates {
-	w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
+	w.phases = uniquePhases(w.phases, []Phase{PhasePullQueue, PhasePull})
 	return w
 }
 

@@ -43,8 +43,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
-		// When the agent asked the runtime, no pull had ended after the kubelet's Event. But another pod's pull of the
-		// image possibly ended between this pull and the Event.
+		// When the agent queried the runtime, no pull had ended after the kubelet's Event. But another pod's pull of
+		// the image possibly ended between this pull and the Event.
 		if ofFirst {
 			return pullEndBetween(at(first), at(last))
 		}

@@ -54,7 +54,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
-		// The runtime asked the registry about another layer while it unpacked the downloaded layers.
+		// The runtime queried the registry about another layer while it unpacked the downloaded layers.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}

@@ -40,7 +40,7 @@ type loggedPull struct {
 	imageAbsent bool // the kubelet had found that the image was absent
 	blocker     Blocker
 	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
-	from, until time.Time // when the kubelet asked the runtime, and when the runtime responded
+	from, until time.Time // the times of the kubelet's request and of the runtime's response
 	// If the start is unknown, startUnknown is true, and the field "from" contains the time of the request.
 	// startUnknown is always true for a failed pull.
 	startUnknown    bool

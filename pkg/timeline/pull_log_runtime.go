@@ -15,7 +15,7 @@ const maxSandboxes = 1024
 
 // imageResponseOf is the runtime's last response about an image.
 type imageResponseOf struct {
-	askedAt     time.Time
+	queriedAt   time.Time
 	present     bool
 	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
 }
@@ -25,14 +25,14 @@ type imageResponseOf struct {
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
-		if known, ok := l.images[name]; ok && !o.AskedAt.After(known.askedAt) {
+		if known, ok := l.images[name]; ok && !o.AskedAt.After(known.queriedAt) {
 			continue
 		}
 		if l.images == nil {
 			l.images = map[string]imageResponseOf{}
 		}
 		l.images[name] = imageResponseOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
-		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.askedAt })
+		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.queriedAt })
 	}
 	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.refuted) {
 		l.pulls = slices.DeleteFunc(l.pulls, l.refuted)
@@ -42,11 +42,11 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 }
 
 // sandboxSince holds the runtime's responses about a pod's sandboxes. The field begunAt is the start of the earliest
-// sandbox. The field askedAt is the time of the latest request to the runtime. The field "none" is true if no response
+// sandbox. The field queriedAt is the time of the latest query to the runtime. The field "none" is true if no response
 // contained a sandbox.
 type sandboxSince struct {
-	begunAt, askedAt time.Time
-	none             bool
+	begunAt, queriedAt time.Time
+	none               bool
 }
 
 // noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes moves the pod's pending
@@ -57,7 +57,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
 	}
-	since := sandboxSince{askedAt: o.AskedAt, none: true}
+	since := sandboxSince{queriedAt: o.AskedAt, none: true}
 	for _, s := range o.Sandboxes {
 		if at := s.since(); since.none || at.Before(since.begunAt) {
 			since.begunAt, since.none = at, false
@@ -65,7 +65,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 	if known, ok := l.sandboxes[o.UID]; ok && !known.none && (since.none || known.begunAt.Before(since.begunAt)) {
 		since.begunAt, since.none = known.begunAt, false
-	} else if ok && known.none && since.none && known.askedAt.After(since.askedAt) {
+	} else if ok && known.none && since.none && known.queriedAt.After(since.queriedAt) {
 		since = known
 	}
 	l.sandboxes[o.UID] = since
@@ -75,7 +75,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 			// later reports a sandbox for one of these pods, the log adds the entry again.
 			return time.Time{}
 		}
-		return s.askedAt
+		return s.queriedAt
 	})
 	if !since.none && slices.ContainsFunc(l.pending, func(p loggedPull) bool { return p.uid == o.UID }) {
 		l.addPending()
@@ -121,7 +121,7 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
-	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
+	return known && latest.Before(since.queriedAt) && (since.none || latest.Before(since.begunAt))
 }
 
 // RequestsRuntime reports whether the runtime's next response could refute one of the pod's open pull requests in the
@@ -141,7 +141,7 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 
 // forgetOldest removes the oldest response if there are more responses than the limit "most". forgetOldest never
 // removes the response whose key is the argument "newest".
-func forgetOldest[A any](responses map[string]A, most int, newest string, askedAt func(A) time.Time) {
+func forgetOldest[A any](responses map[string]A, most int, newest string, queriedAt func(A) time.Time) {
 	if len(responses) <= most {
 		return
 	}
@@ -150,7 +150,7 @@ func forgetOldest[A any](responses map[string]A, most int, newest string, askedA
 		if name == newest {
 			continue
 		}
-		if c := askedAt(response).Compare(askedAt(responses[oldest])); oldest == "" || c < 0 ||
+		if c := queriedAt(response).Compare(queriedAt(responses[oldest])); oldest == "" || c < 0 ||
 			c == 0 && name < oldest {
 			oldest = name
 		}
@@ -169,12 +169,12 @@ func (l *PullLog) refuted(p loggedPull) bool {
 		return false
 	}
 	if !response.present {
-		return response.askedAt.After(p.until.Add(p.error))
+		return response.queriedAt.After(p.until.Add(p.error))
 	}
 	if !response.first.IsZero() && response.first.After(p.until.Add(p.error)) {
 		return true
 	}
-	asked := response.askedAt.After(p.until.Add(p.error))
+	asked := response.queriedAt.After(p.until.Add(p.error))
 	return asked && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
 }
 

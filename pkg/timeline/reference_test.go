@@ -114,13 +114,13 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	}
 	f := newFold(e, at(base.Add(100*time.Second)), Skew{})
 	naive, consistent := referenceBounds(f.constraints)
-	sequences := f.sequences()
+	sequences := f.milestonesInOrder()
 	if !consistent || !relax(naive, sequences) {
 		return false, false
 	}
 	once := newFold(e, f.asOf, f.skew)
-	for _, s := range once.sequences() {
-		s.narrow()
+	for _, s := range once.milestonesInOrder() {
+		s.narrowBounds()
 	}
 	for _, b := range once.bounds {
 		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
@@ -133,7 +133,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	}
 	tightened := slices.Clone(f.bounds)
 	for _, s := range sequences {
-		changed, _ := s.narrow()
+		changed, _ := s.narrowBounds()
 		stopped = stopped || changed
 	}
 	f.bounds = tightened
