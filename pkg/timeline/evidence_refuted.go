@@ -57,7 +57,7 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 			refuted = append(refuted, refutedEvent{o, reason})
 		case !p.known():
 			p = o
-		case reason == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
+		case reason == "" && o.beganAt() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
 			p.latest, p.bias, p.lengths = max(p.latest, o.latest), biasNone, pullLengths{}
 		}
 	}

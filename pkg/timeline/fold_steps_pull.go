@@ -52,7 +52,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 		if resolved {
 			steps = append(steps, step{key: milestoneKey{index, a.attempt, MilestonePullResolved}, phase: PhasePull})
 		}
-		end := step{key: milestoneKey{index, a.attempt, a.end()}, phase: PhasePull}
+		end := step{key: milestoneKey{index, a.attempt, a.endMilestone()}, phase: PhasePull}
 		switch downloaded := (milestoneKey{index, a.attempt, MilestonePullDownloaded}); {
 		case f.bounds.find(downloaded) != nil:
 			steps = append(steps, step{key: downloaded, phase: PhasePull})

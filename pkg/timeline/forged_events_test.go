@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The constant "honest" is a start-up that the runtime and the kubelet's Events report completely.
-const honest = `
+// completeStartUp is a start-up that the runtime and the kubelet's Events report completely.
+const completeStartUp = `
 available runtime events
 spec main app cold
 
@@ -57,10 +57,10 @@ var forgeries = []struct{ name, event string }{
 // TestForgedEvents checks Events that the runtime refutes and Events that are impossible. These Events may change only
 // the list of conflicts.
 func TestForgedEvents(t *testing.T) {
-	want := withoutConflicts(parseScript(t, []byte(honest+"at 20\n")).print(t))
+	want := withoutConflicts(parseScript(t, []byte(completeStartUp+"at 20\n")).print(t))
 	for _, forgery := range forgeries {
 		t.Run(forgery.name, func(t *testing.T) {
-			got := withoutConflicts(parseScript(t, []byte(honest+forgery.event+"\nat 20\n")).print(t))
+			got := withoutConflicts(parseScript(t, []byte(completeStartUp+forgery.event+"\nat 20\n")).print(t))
 			if got != want {
 				t.Errorf("with\n%s\ngot\n%s\nwant\n%s", forgery.event, got, want)
 			}

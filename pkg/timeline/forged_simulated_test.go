@@ -200,7 +200,7 @@ func TestForgedEventsInSimulatedPods(t *testing.T) {
 			}
 			got, _ := e.Timeline(l.now.Add(time.Minute), Skew{})
 			p := &propertyCheck{simulatedPod: l, got: got, complete: true, now: l.now.Add(time.Minute)}
-			return p.check(), p.summary()
+			return p.check(), p.describePhases()
 		}
 		before, _ := check(honest)
 		after, summary := check(all)

@@ -31,7 +31,7 @@ func (f *fold) lostEvents() []string {
 		if e.eventsMissedUntil() > max(0, e.workStart(c)) {
 			continue // the Event can be older than the watch
 		}
-		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
+		if e.hasImageEvent(c.Image) && e.onlyContainerWith(c.Image) == nil {
 			// Several containers share the image, and the Event can stand for any number of these containers.
 			continue
 		}

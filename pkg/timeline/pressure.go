@@ -65,7 +65,7 @@ func (l *PressureLog) Observe(o Observation) {
 	if !ok {
 		return
 	}
-	if n := len(l.samples); n > 0 && !seen.follows(l.samples[n-1]) {
+	if n := len(l.samples); n > 0 && !seen.continues(l.samples[n-1]) {
 		l.samples = l.samples[:0]
 	}
 	if len(l.samples) == maxPressureLog {
@@ -74,7 +74,7 @@ func (l *PressureLog) Observe(o Observation) {
 	l.samples = append(l.samples, seen)
 }
 
-func (o PressureSeen) follows(before PressureSeen) bool {
+func (o PressureSeen) continues(before PressureSeen) bool {
 	return o.ArrivedAt.After(before.ArrivedAt) && o.Stalled.CPU >= before.Stalled.CPU &&
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }

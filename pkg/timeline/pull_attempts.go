@@ -13,8 +13,8 @@ type pullAttempt struct {
 	failure imagepull.Failure
 }
 
-// The method "end" returns the milestone at the end of the attempt.
-func (a pullAttempt) end() Milestone {
+// endMilestone returns the milestone at the end of the attempt.
+func (a pullAttempt) endMilestone() Milestone {
 	if a.outcome == imagepull.OutcomeFailed {
 		return MilestonePullFailed
 	}
@@ -46,23 +46,23 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 		attempts = attempts[:len(attempts)-1] // the last attempt has not begun
 	}
 	for _, a := range attempts {
-		pulls = append(pulls, f.pull(c, registry, a))
+		pulls = append(pulls, f.pullOf(c, registry, a))
 	}
-	return f.describe(pulls, c)
+	return f.addImageFacts(pulls, c)
 }
 
-// The method "pull" returns the known facts about one attempt to get the container's image.
-func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
+// pullOf returns the known facts about one attempt to get the container's image.
+func (f *fold) pullOf(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
 		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure,
 		Attempt:     int(a.attempt),
-		Confirmed:   f.confirmed(c, a.outcome),
+		Confirmed:   f.pullConfirmed(c, a.outcome),
 		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
 	}
 	requested := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullRequested})
 	started := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullStarted})
-	finished := f.bounds.find(milestoneKey{index, a.attempt, a.end()})
+	finished := f.bounds.find(milestoneKey{index, a.attempt, a.endMilestone()})
 	if image := f.e.image(c.Image); image != nil && !image.Present {
 		p.absentAt = at(image.askedAt)
 	}
@@ -104,8 +104,8 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	return p
 }
 
-// The method "describe" adds facts about the image to the last pull, unless this pull failed.
-func (f *fold) describe(pulls []Pull, c *Container) []Pull {
+// addImageFacts adds facts about the image to the last pull, unless this pull failed.
+func (f *fold) addImageFacts(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]
 	if last.Outcome == imagepull.OutcomeFailed {
@@ -114,7 +114,7 @@ func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	if image := f.e.image(c.Image); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
-	last.Lazy = f.lazy(c)
+	last.Lazy = f.isLazy(c)
 	if size := f.pulls[index].pulled.lengths.SizeBytes; size > 0 {
 		last.SizeBytes = size
 	}

@@ -51,7 +51,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 		all = slices.Insert(all, 0, f)
 	}
 	c := e.specOf(index)
-	sole := c != nil && e.only(c.Image) != nil // if false, other containers can share this back-off
+	sole := c != nil && e.onlyContainerWith(c.Image) != nil // if false, other containers can share this back-off
 	countsAll := func(f failureEvent) bool { return sole && e.requestsBy(index, f.latest) == int(f.atLeast)+1 }
 	fromStart := sole && e.firstSeen.live && !e.mayMissFirstEvents() &&
 		all[0].origin != originArrival && (!e.eventLimitReached() || countsAll(all[0]))
@@ -218,7 +218,7 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	if length <= b.least {
 		return append(spans, f.span(from, to, until, w))
 	}
-	due := b.over(from, to, until)
+	due := b.nextAttempt(from, to, until)
 	return append(spans, f.span(from, due, due.estimate(), wait), f.span(due, to, until, withHiddenPulls(w)))
 }
 
@@ -237,10 +237,9 @@ func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	return pullBackoff{}
 }
 
-// The method "over" returns the time of the kubelet's next attempt after a failed pull: the next sync after the
-// back-off. The argument "to" is the next known milestone. The estimate of the returned bound is earlier than the
-// instant "until".
-func (b pullBackoff) over(from, to *bound, until instant) *bound {
+// nextAttempt returns the time of the kubelet's next attempt after a failed pull: the next sync after the back-off. The
+// argument "to" is the next known milestone. The estimate of the returned bound is earlier than the instant "until".
+func (b pullBackoff) nextAttempt(from, to *bound, until instant) *bound {
 	next := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
 	due := &bound{key: next, origins: from.origins}
 	due.earliest = from.earliest + instant(b.least)

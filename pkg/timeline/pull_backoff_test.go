@@ -47,9 +47,9 @@ func (o *outage) status() {
 		Pod: Pod{UID: "u", CreatedAt: base, AcknowledgedAt: base, Containers: []Container{c}}})
 }
 
-// The method "event" sends an Event. The kubelet's client counts equal Events in one object, and also counts the Events
-// that it drops (tools/record).
-func (o *outage) event(reason, message string) {
+// sendEvent sends an Event. The kubelet's client counts equal Events in one object, and also counts the Events that it
+// drops (tools/record).
+func (o *outage) sendEvent(reason, message string) {
 	o.now = o.now.Add(time.Microsecond)
 	event, known := o.sent[message]
 	if !known {
@@ -67,8 +67,8 @@ func (o *outage) event(reason, message string) {
 	}
 }
 
-// The method "run" simulates the kubelet until the instant "end". The kubelet restarts once if restartAt is not zero.
-func (o *outage) run(end, restartAt time.Time) {
+// simulate simulates the kubelet until the instant "end". The kubelet restarts once if restartAt is not zero.
+func (o *outage) simulate(end, restartAt time.Time) {
 	failures, due, reported := 0, o.now, ""
 	o.tokens, o.tokensAt = spamLimit, o.now
 	o.reason = "ContainerCreating"
@@ -83,19 +83,19 @@ func (o *outage) run(end, restartAt time.Time) {
 			reported = o.reason
 		}
 		if o.now.Before(due) {
-			o.event("BackOff", "Back-off pulling image \"cold\"")
-			o.event("Failed", "Error: ImagePullBackOff")
+			o.sendEvent("BackOff", "Back-off pulling image \"cold\"")
+			o.sendEvent("Failed", "Error: ImagePullBackOff")
 			o.reason = imageBackOff
 		} else {
 			if n := len(o.backoffs); n > 0 {
 				o.backoffs[n-1][1] = o.now
 			}
-			o.event("Pulling", "Pulling image \"cold\"")
+			o.sendEvent("Pulling", "Pulling image \"cold\"")
 			o.now = o.now.Add(o.attempt())
 			failures++
 			due = o.now.Add(imagepull.Backoff(failures))
-			o.event("Failed", fmt.Sprintf("Failed to pull image \"cold\": error %d", o.random.IntN(o.errors)))
-			o.event("Failed", "Error: ErrImagePull")
+			o.sendEvent("Failed", fmt.Sprintf("Failed to pull image \"cold\": error %d", o.random.IntN(o.errors)))
+			o.sendEvent("Failed", "Error: ErrImagePull")
 			o.reason = "ErrImagePull"
 			o.backoffs = append(o.backoffs, [2]time.Time{o.now, end})
 		}
@@ -136,7 +136,7 @@ func TestOutageOfRegistry(t *testing.T) {
 		if seed%4 == 3 {
 			restart = base.Add(o.between(5*time.Minute, length)) // when the client already drops Events
 		}
-		o.run(base.Add(length), restart)
+		o.simulate(base.Add(length), restart)
 		slices.SortStableFunc(o.observations, func(a, b Observation) int {
 			return observedAt(a).Compare(observedAt(b))
 		})

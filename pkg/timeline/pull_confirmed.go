@@ -7,10 +7,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method "confirmed" reports whether the runtime finished a pull of a container's image during this start-up,
-// according to evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's
-// image store or the kubelet's status.
-func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
+// pullConfirmed reports whether the runtime finished a pull of a container's image during this start-up, according to
+// evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's image store
+// or the kubelet's status.
+func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
 		return false
@@ -26,7 +26,7 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	case image.wasAbsent():
 		return image.last.Present || runs
 	}
-	return image.pulledAgain() || image.last.PulledAt.After(f.began())
+	return image.pulledAgain() || image.last.PulledAt.After(f.pickupOrCreation())
 }
 
 // failureConfirmed reports whether evidence other than an Event confirms that a pull of a container's image failed for
@@ -45,9 +45,9 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// The method "began" returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
+// pickupOrCreation returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
 // unknown. No pull for the pod ended before the returned time. The returned time is truncated to seconds.
-func (f *fold) began() time.Time {
+func (f *fold) pickupOrCreation() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt
 	}

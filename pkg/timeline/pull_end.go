@@ -17,8 +17,8 @@ type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// The method "bounded" reports whether the timestamps set an upper bound on the end of the pull.
-func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
+// hasUpperBound reports whether the timestamps set an upper bound on the end of the pull.
+func (s pullEnd) hasUpperBound() bool { return s.known() && s.latest != maxInstant }
 
 // pullEndBetween returns the end of a pull. The argument "from" is the earliest time at which the runtime might have
 // stored the image. The argument "last" is the latest possible timestamp of the image.
@@ -36,7 +36,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	}
 	began := minInstant
 	if !p.present {
-		began = p.began()
+		began = p.beganAt()
 	}
 	of := func(stamp time.Time) bool { return !stamp.IsZero() && began <= at(stamp) && at(stamp) <= p.latest }
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
@@ -75,16 +75,16 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	mayBeOwn := f.pulls[index].finalAttempt == 0 && image.pulledOnce() && at(last) <= used &&
 		at(image.last.askedAt) >= used
 	c := f.e.specOf(index)
-	if start := f.e.workStart(c); !mayBeOwn || f.e.only(image.Ref) == nil || at(last) < start ||
+	if start := f.e.workStart(c); !mayBeOwn || f.e.onlyContainerWith(image.Ref) == nil || at(last) < start ||
 		f.mayStartWorkLater(c, index, at(last)) {
 		return pullEnd{max(at(first), start), maxInstant}
 	}
 	return pullEndBetween(at(last), at(last))
 }
 
-// The method "only" returns the pod's only container with the given image. The method returns nil if several containers
-// use the image, because the pull might have been for any of these containers.
-func (e *Evidence) only(image string) (only *Container) {
+// onlyContainerWith returns the pod's only container with the given image. It returns nil if several containers use the
+// image, because the pull might have been for any of these containers.
+func (e *Evidence) onlyContainerWith(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
 		case c.Image != image:
@@ -97,10 +97,10 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// The method "began" returns the time when the kubelet asked the runtime for the pull, computed from the duration in
-// the Event. Kubelets up to 1.24 report only the time since the request, so the method returns the time of the request
-// for these kubelets.
-func (p pulledEvent) began() instant {
+// beganAt returns the time when the kubelet requested the pull from the runtime, computed from the duration in the
+// Event. Kubelets up to 1.24 report only the time since the pull entered the kubelet's pull queue, so beganAt returns
+// the time when the pull entered the queue for these kubelets.
+func (p pulledEvent) beganAt() instant {
 	switch l := p.lengths; {
 	case l.Timed:
 		return p.latest - instant(l.Pull+l.Unit+durationSlack)
@@ -113,7 +113,7 @@ func (p pulledEvent) began() instant {
 // eventOnTime returns false if the runtime's timestamps show that the kubelet's Event about the end of the pull was
 // late. The duration in a late Event includes the delay.
 func (p pullEvidence) eventOnTime() bool {
-	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
+	return !p.runtimeEnd.hasUpperBound() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
 // eventLate reports whether the kubelet received the runtime's response long after the end of the pull.
@@ -126,7 +126,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
-		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
+		if p.runtimeEnd.hasUpperBound() && (p.pulled.origin != originEventName || p.eventLate()) {
 			// The pull probably ended soon after the image's timestamp. But a busy disk can delay the runtime's
 			// response after this timestamp, so only the kubelet's next step sets an upper bound on the end of the
 			// pull.
@@ -137,7 +137,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if !p.pulled.known() {
 		return constraints
 	}
-	event := p.pulled.responded(finished)
+	event := p.pulled.responseConstraint(finished)
 	if p.pulled.present {
 		event = p.pulled.constraint(finished) // the kubelet found the image on the node
 	}
@@ -147,9 +147,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// The method "responded" converts the interval of a kubelet Event to the constraint on the time of the runtime's
-// response.
-func (w window) responded(k milestoneKey) constraint {
+// responseConstraint converts the interval of a kubelet Event to the constraint on the time of the runtime's response.
+func (w window) responseConstraint(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {
 		c.earliest -= responseDelay - eventSlack // the window already includes eventSlack
@@ -166,5 +165,5 @@ func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 		return p.eventLate()
 	}
 	b := f.bounds.find(next)
-	return p.runtimeEnd.bounded() && b != nil && b.latest > p.runtimeEnd.latest
+	return p.runtimeEnd.hasUpperBound() && b != nil && b.latest > p.runtimeEnd.latest
 }

@@ -60,7 +60,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	p.until = end
 	failures := slices.DeleteFunc(e.pullFailures(index, evidence.failures), func(failed pullFailure) bool {
 		if failed.origin == originArrival &&
-			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
+			(failed.latest > end || minInstant < pulled.beganAt() && pulled.beganAt() < failed.latest) {
 			return true // ignore a late status, which arrived after the successful pull had begun
 		}
 		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
@@ -82,7 +82,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	for _, c := range p.requests {
 		if c.latest <= end || c.key.attempt <= p.finalAttempt && c.earliest <= end {
 			p.finalAttempt = max(p.finalAttempt, c.key.attempt)
-			if p.pulled.known() && p.pulled.before(c) {
+			if p.pulled.known() && p.pulled.isOfLaterAttempt(c) {
 				p.finalAttempt = max(p.finalAttempt, c.key.attempt+1)
 			}
 		}
@@ -149,10 +149,10 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method "before" reports whether the given request certainly belongs to an earlier attempt than this Event does.
-// If the Event reports a present image, the method returns true: in an attempt that finds the image present, the
-// kubelet requests no pull.
-func (p pulledEvent) before(request constraint) bool {
+// isOfLaterAttempt reports whether this Event certainly belongs to a later attempt than the given request does. If the
+// Event reports a present image, the result is true: in an attempt that finds the image present, the kubelet requests
+// no pull.
+func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 	if p.present {
 		return true
 	}
@@ -165,7 +165,7 @@ func (p pulledEvent) before(request constraint) bool {
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
-		constraints = append(constraints, f.responded(milestoneKey{index, f.attempt, MilestonePullFailed}))
+		constraints = append(constraints, f.responseConstraint(milestoneKey{index, f.attempt, MilestonePullFailed}))
 	}
 	p, final := evidence.pulled, evidence.finalAttempt
 	constraints = append(constraints, evidence.endConstraints(milestoneKey{index, final, MilestonePullFinished})...)
@@ -248,7 +248,7 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 func (p *pullEvidence) addFailure(failed pullFailure) {
 	attempt := max(p.finalAttempt, failed.atLeast)
 	for _, c := range p.requests {
-		if failed.follows(c) {
+		if failed.isAfterRequest(c) {
 			attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 		}
 	}
@@ -258,7 +258,7 @@ func (p *pullEvidence) addFailure(failed pullFailure) {
 
 // beganBefore reports whether the pull that this Event reports had certainly begun before a request for the image.
 func (p pulledEvent) beganBefore(request window) bool {
-	began := p.began()
+	began := p.beganAt()
 	return began != minInstant && began+instant(p.lengths.Unit+durationSlack) < request.earliest
 }
 

@@ -32,8 +32,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	var constraints []constraint
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
-	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil &&
-		f.e.sandboxRan()
+	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() &&
+		f.e.onlyContainerWith(c.Image) != nil && f.e.sandboxRan()
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started work on this container. Layers that were already present under

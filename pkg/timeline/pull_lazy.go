@@ -9,14 +9,14 @@ import (
 // from the registry. The snapshotter downloads the content of the layers later, for example when a process reads a
 // file. So the download happens while the container starts and runs.
 
-// The method "lazy" reports whether the runtime mounted layers of a container's image from the registry. The method
-// returns false if the agent did not ask the runtime about layers.
-func (f *fold) lazy(c *Container) bool {
+// isLazy reports whether the runtime mounted layers of a container's image from the registry. It returns false if the
+// agent did not query the runtime about layers.
+func (f *fold) isLazy(c *Container) bool {
 	image := f.e.image(c.Image)
-	return image != nil && image.layered != nil && image.layered.lazy()
+	return image != nil && image.layered != nil && image.layered.hasMountedLayers()
 }
 
-func (i *Image) lazy() bool {
+func (i *Image) hasMountedLayers() bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote })
 }
 
@@ -25,8 +25,8 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// The method "loads" reports whether a container starts or runs during the phase and can therefore read its image.
-func (p Phase) loads() bool {
+// mayReadImage reports whether a container starts or runs during the phase and can therefore read its image.
+func (p Phase) mayReadImage() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:
 		return true
@@ -39,9 +39,9 @@ func (p Phase) loads() bool {
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]
-		s.ImageLoading = (s.Phase.loads() || slices.ContainsFunc(s.MergedWith, Phase.loads)) &&
+		s.ImageLoading = (s.Phase.mayReadImage() || slices.ContainsFunc(s.MergedWith, Phase.mayReadImage)) &&
 			slices.ContainsFunc(f.containers, func(c *Container) bool {
-				return (s.Container == "" || c.Name == s.Container) && c.Kind != KindImageVolume && f.lazy(c)
+				return (s.Container == "" || c.Name == s.Container) && c.Kind != KindImageVolume && f.isLazy(c)
 			})
 	}
 }

@@ -26,8 +26,8 @@ type PullLog struct {
 	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
 	layers   recentLayers
 	images   map[string]imageResponseOf // the runtime's last response about each image, by normalized name
-	// The field "sandboxes" holds the runtime's responses about the sandboxes of pods, by pod UID. The field is nil
-	// until the runtime's first response.
+	// sandboxes holds the runtime's responses about the sandboxes of pods, by pod UID. It is nil until the runtime's
+	// first response.
 	sandboxes map[string]sandboxSince
 }
 
@@ -95,7 +95,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
-		l.request(o.UID, name, reportedAt, bound)
+		l.logRequest(o.UID, name, reportedAt, bound)
 		return
 	case m.Kind == imagepull.KindPulled && m.Timed:
 		logged.from = reportedAt.Add(-m.Pull)
@@ -112,20 +112,20 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
 		return
 	}
-	logged.image = normalized(m.Image)
-	l.add(logged)
+	logged.image = normalizedName(m.Image)
+	l.addUnlessRefuted(logged)
 }
 
-// The method "add" logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox
+// addUnlessRefuted logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox
 // yet, the pull stays pending.
-func (l *PullLog) add(p loggedPull) {
+func (l *PullLog) addUnlessRefuted(p loggedPull) {
 	switch {
-	case l.refuted(p):
+	case l.isRefuted(p):
 	case !l.sandboxKnown(p.uid, p.from.Add(p.error)):
 		l.pending = append(makeRoom(l.pending), p)
 	default:
 		l.pulls = makeRoom(l.pulls)
-		l.compare(&p)
+		l.recordMode(&p)
 		l.pulls = append(l.pulls, p)
 	}
 }
@@ -143,13 +143,13 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	if m.Image == "" {
 		return p.has(container)
 	}
-	return m.Combined && p.uses(m.Image) || slices.ContainsFunc(p.Containers, func(c Container) bool {
+	return m.Combined && p.usesImage(m.Image) || slices.ContainsFunc(p.Containers, func(c Container) bool {
 		return c.Name == container && c.Image == m.Image
 	})
 }
 
-// The method "uses" reports whether the spec of any container contains the image reference.
-func (p *Pod) uses(image string) bool {
+// usesImage reports whether the spec of any container contains the image reference.
+func (p *Pod) usesImage(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
@@ -161,10 +161,10 @@ func podOf(request string) string {
 	return uid
 }
 
-// The method "request" records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other,
-// so only the pod's latest request can be open. If the log is full, the method drops the oldest ended request. If no
-// request has ended, the method drops the oldest open request.
-func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
+// logRequest records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so only
+// the pod's latest request can be open. If the log is full, logRequest drops the oldest ended request. If no request
+// has ended, logRequest drops the oldest open request.
+func (l *PullLog) logRequest(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
 	}
@@ -227,7 +227,7 @@ func (l *PullLog) Settle(t Timeline) {
 			l.noteLayers(&p, t.UID)
 			for i, layer := range p.Layers {
 				if !p.shared(i) {
-					l.layers.add(layer, t.UID)
+					l.layers.addOwner(layer, t.UID)
 				}
 			}
 		}
@@ -246,13 +246,13 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
-	if !p.dated() {
+	if !p.hasAllTimes() {
 		return
 	}
-	m := l.mode(p, uid)
+	m := l.modeFor(p, uid)
 	l.explainQueue(p, uid, m)
-	p.Beside, p.early = l.concurrent(p, uid, m), l.sharesEarlier(p, uid, m)
-	if p.Resumed && l.joins(p, uid) {
+	p.Beside, p.early = l.highestConcurrency(p, uid, m), l.sharesEarlier(p, uid, m)
+	if p.Resumed && l.joinsRunningPull(p, uid) {
 		p.Resumed, p.early = false, true
 	}
 	var image string // the normalized image of p, computed on first use
@@ -265,10 +265,10 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		// true.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
-			image = normalized(p.Image)
+			image = normalizedName(p.Image)
 		}
-		if open && o.image == image && o.provided(p) {
-			p.share(o)
+		if open && o.image == image && o.downloadedFor(p) {
+			p.markSharedLayers(o)
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
@@ -280,15 +280,15 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	}
 }
 
-// The method "dated" reports whether a pull took place and all its times are known and in order.
-func (p *Pull) dated() bool {
+// hasAllTimes reports whether a pull took place and all its times are known and in order.
+func (p *Pull) hasAllTimes() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
 		p.Outcome != imagepull.OutcomePresent
 }
 
-// The function "normalized" returns the same name for all references to the same image. If a reference is invalid, the
-// function returns the reference unchanged.
-func normalized(ref string) string {
+// normalizedName returns the same name for all references to the same image. If a reference is invalid, normalizedName
+// returns the reference unchanged.
+func normalizedName(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
 		return ref
@@ -296,9 +296,9 @@ func normalized(ref string) string {
 	return name
 }
 
-// The method "provided" reports whether the logged pull o downloaded the image for the pull p. The result is true if o
+// downloadedFor reports whether the logged pull o downloaded the image for the pull p. The result is true if o
 // succeeded, began before p, and ended after the image was last known to be absent.
-func (o *loggedPull) provided(p *Pull) bool {
+func (o *loggedPull) downloadedFor(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {
 		absent = min(absent, p.absentAt)

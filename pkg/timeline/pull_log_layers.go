@@ -23,9 +23,9 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// The method "add" records the pod whose pull downloaded a layer. If this arrival of the layer is already recorded, the
-// method changes nothing.
-func (l *recentLayers) add(layer Layer, uid string) {
+// addOwner records the pod whose pull downloaded a layer. If this arrival of the layer is already recorded, addOwner
+// changes nothing.
+func (l *recentLayers) addOwner(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
 		return
@@ -60,9 +60,9 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// The method "share" compares the pull p with o, another pull of the same image. The method marks each layer of p that
-// arrived before the end of o, because the bytes of such a layer belong to o.
-func (p *Pull) share(o *loggedPull) {
+// markSharedLayers compares the pull p with o, another pull of the same image. It marks each layer of p that arrived
+// before the end of o, because the bytes of such a layer belong to o.
+func (p *Pull) markSharedLayers(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
 			continue
@@ -92,7 +92,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	}
 	const hardly = 20 // ignore a pull that began at most 1/20 of p's download time before p
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
-	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
+	return slices.ContainsFunc(l.otherPulls(p.StartedAt, uid), func(o runningPull) bool {
 		if !o.from.Before(since) {
 			return false
 		}
@@ -100,10 +100,10 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// The method "joins" reports whether another pull of the same image was running when the pull p began. The manifest on
+// joinsRunningPull reports whether another pull of the same image was running when the pull p began. The manifest on
 // the node can come from the other pull, so the manifest does not prove that an earlier attempt of p was interrupted.
-func (l *PullLog) joins(p *Pull, uid string) bool {
-	image := normalized(p.Image)
+func (l *PullLog) joinsRunningPull(p *Pull, uid string) bool {
+	image := normalizedName(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
 		return o.uid != uid && !o.failed && o.image == image && o.from.Before(p.StartedAt) && o.until.After(p.StartedAt)
 	})

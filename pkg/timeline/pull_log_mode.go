@@ -26,9 +26,8 @@ const (
 	evidenceAge = time.Hour
 )
 
-// The method "compare" compares the new pull p with the logged pulls, and records the evidence about the node's pull
-// settings.
-func (l *PullLog) compare(p *loggedPull) {
+// recordMode compares the new pull p with the logged pulls, and records the evidence about the node's pull settings.
+func (l *PullLog) recordMode(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
 		if o.uid == p.uid {
@@ -44,7 +43,7 @@ func (l *PullLog) compare(p *loggedPull) {
 // If two pulls certainly ran in parallel, overlapEnd returns the time when the first of them ended. Otherwise,
 // overlapEnd returns the zero time.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
-	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
+	if o.startUnknown || p.startUnknown || o.overlapWith(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
 	}
 	if o.until.Before(p.until) {
@@ -67,9 +66,9 @@ func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// The method "overlap" returns how long a pull ran within a time span. If the pull did not run within the span, the
-// method returns a negative duration.
-func (o *loggedPull) overlap(from, until time.Time) time.Duration {
+// overlapWith returns how long a pull ran within a time span. If the pull did not run within the span, overlapWith
+// returns a negative duration.
+func (o *loggedPull) overlapWith(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
 	}
@@ -86,13 +85,13 @@ type pullMode struct {
 	serial   bool // the node runs one pull at a time
 }
 
-// The method "mode" returns the pull settings of the node. The argument p is the pull that the caller examines. The log
-// does not need to contain p.
+// modeFor returns the pull settings of the node. The argument p is the pull that the caller examines. The log does not
+// need to contain p.
 //
 // If a pull waited, began when another pull ended, and ran alone, the node runs one pull at a time. On a node with
-// parallel pulls, other pulls are still running when a waiting pull begins. The method uses the latest evidence,
-// because the kubelet's configuration can change.
-func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
+// parallel pulls, other pulls are still running when a waiting pull begins. modeFor uses the latest evidence, because
+// the kubelet's configuration can change.
+func (l *PullLog) modeFor(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
 		own.requestedAt = p.RequestedAt
@@ -119,15 +118,15 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	}
 	parallel = latest(parallel, own.overlappedUntil)
 	m.queue = m.queue || own.dequeued
-	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtook(p, uid)
+	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtookEarlier(p, uid)
 	m.parallel = !m.serial && !parallel.IsZero()
 	return m
 }
 
-// The method "overtook" reports whether the pull p ended although an earlier request of another pod is still open.
-// Either the two pulls ran in parallel, or the log missed the end of the earlier pull.
-func (l *PullLog) overtook(p *Pull, uid string) bool {
-	for _, r := range l.open(p.FinishedAt, uid) {
+// overtookEarlier reports whether the pull p ended although an earlier request of another pod is still open. Either the
+// two pulls ran in parallel, or the log missed the end of the earlier pull.
+func (l *PullLog) overtookEarlier(p *Pull, uid string) bool {
+	for _, r := range l.openRequests(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {
 			return true
 		}

@@ -13,16 +13,16 @@ type pullRequest struct {
 	over  bool
 }
 
-// The type "running" describes when another pod's pull ran.
-type running struct {
+// runningPull describes when another pod's pull ran.
+type runningPull struct {
 	from, until  time.Time // "from" is the request's time if startUnknown is true; "until" is zero during the pull
 	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// The method "open" returns other pods' pulls that the kubelet requested before an instant and that have not ended.
-func (l *PullLog) open(before time.Time, uid string) []running {
-	var open []running
+// openRequests returns other pods' pulls that the kubelet requested before an instant and that have not ended.
+func (l *PullLog) openRequests(before time.Time, uid string) []runningPull {
+	var open []runningPull
 	for of, request := range l.requests {
 		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
@@ -30,27 +30,27 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 		if l.requestRefuted(podOf(of), request) {
 			continue
 		}
-		open = append(open, running{from: request.at, startUnknown: true})
+		open = append(open, runningPull{from: request.at, startUnknown: true})
 	}
 	return open
 }
 
-// The method "others" returns other pods' pulls that might have begun before an instant, including completed pulls.
-func (l *PullLog) others(before time.Time, uid string) []running {
-	all := l.open(before, uid)
+// otherPulls returns other pods' pulls that might have begun before an instant, including completed pulls.
+func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
+	all := l.openRequests(before, uid)
 	for i := range l.pulls {
 		if o := &l.pulls[i]; o.uid != uid && o.from.Before(before) {
-			all = append(all, running{o.from, o.until, o.startUnknown, o})
+			all = append(all, runningPull{o.from, o.until, o.startUnknown, o})
 		}
 	}
 	return all
 }
 
-// The method "concurrent" returns the highest number of other pulls that ran in parallel with the pull p. If the node
-// has no pull queue, another pull with an unknown start counts as running from the time of its request. If the node
-// might have a queue, a pull with an unknown start counts as running only shortly before its end, because the pull
-// certainly ran at that time.
-func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
+// highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. If the node has no
+// pull queue, another pull with an unknown start counts as running from the time of its request. If the node might have
+// a queue, a pull with an unknown start counts as running only shortly before its end, because the pull certainly ran
+// at that time.
+func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
 	}
@@ -63,7 +63,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 		by int
 	}
 	var changes []change
-	for _, o := range l.others(p.FinishedAt, uid) {
+	for _, o := range l.otherPulls(p.FinishedAt, uid) {
 		from, until := o.from, o.until
 		if until.IsZero() || until.After(p.FinishedAt) {
 			until = p.FinishedAt
@@ -104,7 +104,7 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	ahead := 0
 	var longest Blocker
 	unexplained := wait
-	for _, o := range l.others(p.StartedAt, uid) {
+	for _, o := range l.otherPulls(p.StartedAt, uid) {
 		if o.pull == nil {
 			if o.from.Before(p.RequestedAt) {
 				ahead++
@@ -151,5 +151,5 @@ func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
 
 func overlapOf(from, until, start, end time.Time) time.Duration {
 	o := loggedPull{from: from, until: until}
-	return o.overlap(start, end)
+	return o.overlapWith(start, end)
 }

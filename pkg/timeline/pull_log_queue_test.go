@@ -41,8 +41,8 @@ func observePulls(log *PullLog, pulls map[string]nodePull) {
 	}
 }
 
-// The method "of" returns the timeline of a pod that has only this pull.
-func (n nodePull) of(uid string, layers ...Layer) *Timeline {
+// timelineOf returns the timeline of a pod that has only this pull.
+func (n nodePull) timelineOf(uid string, layers ...Layer) *Timeline {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
 		QueueTimed:  true,
@@ -121,7 +121,7 @@ func TestQueueByEvidence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 { // maps have a random order, so the Events arrive in many orders
-				log, tl := nodeLog(test.pulls), test.me.of("me")
+				log, tl := nodeLog(test.pulls), test.me.timelineOf("me")
 				log.Complete(tl)
 				got := tl.Pulls[0]
 				if blocker := got.BlockedBy; (blocker == nil) != (test.blocker == "") ||
@@ -145,7 +145,7 @@ func TestVerdictNamesParallelPulls(t *testing.T) {
 	}
 	log := nodeLog(pulls)
 	layer := Layer{Digest: "sha256:own", SizeBytes: 48 << 20, DownloadedAt: base.Add(60 * time.Second)}
-	tl := pulls["pod-3"].of("pod-3", layer)
+	tl := pulls["pod-3"].timelineOf("pod-3", layer)
 	tl.State, tl.Total = StateReady, 61*time.Second
 	tl.Phases = []Span{{Phase: PhasePull, Container: "app", StartAt: base, EndAt: base.Add(60 * time.Second)}}
 	log.Complete(tl)
@@ -160,7 +160,7 @@ func TestVerdictNamesParallelPulls(t *testing.T) {
 // waits until the pull of the first pod ends.
 func TestVerdictOfReplicas(t *testing.T) {
 	log := nodeLog(map[string]nodePull{"r.example/web:1": {0, 0.01, 12}})
-	tl := nodePull{1, 12, 12.1}.of("second")
+	tl := nodePull{1, 12, 12.1}.timelineOf("second")
 	tl.Pulls[0].Image = "r.example/web:1"
 	tl.State, tl.Total = StateReady, 12*time.Second
 	tl.Phases = []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base.Add(time.Second),
@@ -199,12 +199,12 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 			me := nodePull{9, 9.01, 20}
 			log := nodeLog(map[string]nodePull{"other": test.other})
 			if test.settled != nil {
-				log.Settle(*test.other.of("other", test.settled...))
+				log.Settle(*test.other.timelineOf("other", test.settled...))
 			}
-			tl := me.of("me", test.layers...)
+			tl := me.timelineOf("me", test.layers...)
 			log.Complete(tl)
-			if p := tl.Pulls[0]; p.rated() != test.rated || p.Sized() != test.rated {
-				t.Errorf("rated %t, sized %t, want %t: %+v", p.rated(), p.Sized(), test.rated, p)
+			if p := tl.Pulls[0]; p.hasRate() != test.rated || p.Sized() != test.rated {
+				t.Errorf("rated %t, sized %t, want %t: %+v", p.hasRate(), p.Sized(), test.rated, p)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestResumedUnlessOtherPullWasRunning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := nodeLog(map[string]nodePull{"image": test.other})
-			tl := nodePull{9, 9.01, 20}.of("me", layer)
+			tl := nodePull{9, 9.01, 20}.timelineOf("me", layer)
 			tl.Pulls[0].Image, tl.Pulls[0].Resumed = "image", true
 			log.Complete(tl)
 			if p := tl.Pulls[0]; p.Resumed != test.resumed || p.Rate() != 0 {

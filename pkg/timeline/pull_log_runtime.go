@@ -24,7 +24,7 @@ type imageResponseOf struct {
 // who can create Events can forge a pull, and a forged pull would change the timelines of other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
-		name := normalized(image.Ref)
+		name := normalizedName(image.Ref)
 		if known, ok := l.images[name]; ok && !o.AskedAt.After(known.queriedAt) {
 			continue
 		}
@@ -34,9 +34,9 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 		l.images[name] = imageResponseOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
 		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.queriedAt })
 	}
-	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.refuted) {
-		l.pulls = slices.DeleteFunc(l.pulls, l.refuted)
-		l.compareAll()
+	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.isRefuted) {
+		l.pulls = slices.DeleteFunc(l.pulls, l.isRefuted)
+		l.recordModes()
 	}
 	l.noteSandboxes(o)
 }
@@ -59,7 +59,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 	since := sandboxSince{queriedAt: o.AskedAt, none: true}
 	for _, s := range o.Sandboxes {
-		if at := s.since(); since.none || at.Before(since.begunAt) {
+		if at := s.createdSince(); since.none || at.Before(since.begunAt) {
 			since.begunAt, since.none = at, false
 		}
 	}
@@ -88,12 +88,12 @@ func (l *PullLog) addPending() {
 	l.pending = nil
 	for _, p := range pending {
 		p.overlappedUntil, p.dequeued = time.Time{}, false
-		l.add(p)
+		l.addUnlessRefuted(p)
 	}
 }
 
-// The method "since" returns the earliest known time of the sandbox's creation, or the zero time if unknown.
-func (s *Sandbox) since() time.Time {
+// createdSince returns the earliest known time of the sandbox's creation, or the zero time if unknown.
+func (s *Sandbox) createdSince() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
 			return at
@@ -158,12 +158,11 @@ func forgetOldest[A any](responses map[string]A, most int, newest string, querie
 	delete(responses, oldest)
 }
 
-// The method "refuted" reports whether the runtime refutes a successful pull. The runtime refutes the pull in three
-// cases:
+// isRefuted reports whether the runtime refutes a successful pull. The runtime refutes the pull in three cases:
 //   - According to the runtime, the first pull of the image ended later than this pull.
 //   - According to the runtime, the latest pull of the image ended before this pull began.
 //   - After this pull, the runtime still did not have the image.
-func (l *PullLog) refuted(p loggedPull) bool {
+func (l *PullLog) isRefuted(p loggedPull) bool {
 	response, known := l.images[p.image]
 	if !known || p.failed {
 		return false
@@ -178,15 +177,15 @@ func (l *PullLog) refuted(p loggedPull) bool {
 	return asked && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
 }
 
-// compareAll compares all pairs of pulls again after the log dropped some pulls.
-func (l *PullLog) compareAll() {
+// recordModes compares all pairs of pulls again after the log dropped some pulls.
+func (l *PullLog) recordModes() {
 	all := l.pulls
 	for i := range all {
 		all[i].overlappedUntil, all[i].dequeued = time.Time{}, false
 	}
 	for i := range all {
 		l.pulls = all[:i]
-		l.compare(&all[i])
+		l.recordMode(&all[i])
 	}
 	l.pulls = all
 }

@@ -137,7 +137,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 				if got := log.RequestsRuntime(name); got != wants {
 					t.Errorf("%s, %s, %s first: requests the runtime: %t", name, when, first, got)
 				}
-				tl := nodePull{2, 12, 13}.of("me")
+				tl := nodePull{2, 12, 13}.timelineOf("me")
 				log.Complete(tl)
 				got := tl.Pulls[0]
 				same := got.BlockedBy != nil && got.BlockedBy.Pod == "a" && got.Ahead == 2
@@ -162,7 +162,7 @@ func TestPendingResponseEndsItsRequest(t *testing.T) {
 	observe("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
 	observe("Pulling", `Pulling image "x"`, 2)
 	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
-	if open := log.open(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
+	if open := log.openRequests(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
 		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
 	}
 }
@@ -182,10 +182,10 @@ func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 		for i := range 2 * maxPullLog {
 			request("forger", fmt.Sprint("c", i), base.Add(time.Second+time.Duration(i)*gap))
 		}
-		if open := log.open(base.Add(time.Minute), "me"); len(open) != 2 {
+		if open := log.openRequests(base.Add(time.Minute), "me"); len(open) != 2 {
 			t.Errorf("%s apart: %d requests are open, want the honest one and one of the forger", gap, len(open))
 		}
-		if open := log.open(base.Add(time.Minute), "forger"); len(open) != 1 {
+		if open := log.openRequests(base.Add(time.Minute), "forger"); len(open) != 1 {
 			t.Errorf("%s apart: the real request was displaced", gap)
 		}
 	}

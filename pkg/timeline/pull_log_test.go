@@ -72,7 +72,7 @@ func TestPullLog(t *testing.T) {
 		t.Errorf("a layer that two pods share counts %d and %d bytes", first.Pulls[0].Bytes(), later.Pulls[0].Bytes())
 	}
 	for i := range 2*maxRecentLayers + 5 {
-		log.layers.add(Layer{DownloadedAt: second(float64(i))}, "x")
+		log.layers.addOwner(Layer{DownloadedAt: second(float64(i))}, "x")
 	}
 	if len(log.layers.owner) != maxRecentLayers || len(log.layers.order) != maxRecentLayers {
 		t.Errorf("%d and %d layers are remembered", len(log.layers.owner), len(log.layers.order))
@@ -245,11 +245,11 @@ func TestLateFailureEndsItsRequest(t *testing.T) {
 				ArrivedAt: second(arrives), Live: true, Count: 2}, shopPod("bad", "x"))
 		}
 		observe("Pulling", `Pulling image "x"`, 10.35)
-		if got := len(log.open(second(40), "me")); got != 1 {
+		if got := len(log.openRequests(second(40), "me")); got != 1 {
 			t.Fatalf("%d requests are open, want 1", got)
 		}
 		observe("Failed", `Failed to pull image "x": no`, 10+late)
-		if got := len(log.open(second(40), "me")); got != 0 {
+		if got := len(log.openRequests(second(40), "me")); got != 0 {
 			t.Errorf("after a failure that arrives %g s late, %d requests are open, want none", late, got)
 		}
 	}

@@ -101,11 +101,11 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 	return f.latest < other.earliest
 }
 
-// The method "follows" reports whether the failure certainly came after a request for the image. After a failure, the
-// kubelet requests the image again only after its back-off. So a request that seems to come less than one back-off
-// after the failure actually came before the failure. But if both times come from the names of Events, the method
-// ignores the back-off, because a restarted kubelet has no back-off.
-func (f failureEvent) follows(request constraint) bool {
+// isAfterRequest reports whether the failure certainly came after a request for the image. After a failure, the kubelet
+// requests the image again only after its back-off. So a request that seems to come less than one back-off after the
+// failure actually came before the failure. But if both times come from the names of Events, isAfterRequest ignores the
+// back-off, because a restarted kubelet has no back-off.
+func (f failureEvent) isAfterRequest(request constraint) bool {
 	switch {
 	case f.origin == originArrival:
 		return request.latest+instant(nextSyncLeast) < f.latest

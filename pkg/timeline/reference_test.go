@@ -44,17 +44,17 @@ func TestTighteningMatchesReference(t *testing.T) {
 	}
 }
 
-// The type "named" is a constraint with the name of its container, because the container's index depends on the first
+// namedConstraint is a constraint with the name of its container, because the container's index depends on the first
 // observations.
-type named struct {
+type namedConstraint struct {
 	constraint
 	container string
 }
 
-func constraintsByName(e *Evidence) []named {
-	var all []named
+func constraintsByName(e *Evidence) []namedConstraint {
+	var all []namedConstraint
 	for _, c := range e.constraints {
-		n := named{constraint: c}
+		n := namedConstraint{constraint: c}
 		if c.key.container != podWide {
 			n.container = e.containers[c.key.container].name
 		}
@@ -68,13 +68,13 @@ func constraintsByName(e *Evidence) []named {
 func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 	t.Helper()
 	e := NewEvidence(a)
-	var best []named
+	var best []namedConstraint
 	for _, o := range observations {
 		e.Apply(o)
 		alone := NewEvidence(a)
 		alone.Apply(o)
 		for _, n := range constraintsByName(alone) {
-			i := slices.IndexFunc(best, func(b named) bool {
+			i := slices.IndexFunc(best, func(b namedConstraint) bool {
 				return b.key == n.key && b.container == n.container && b.origin == n.origin
 			})
 			switch {

@@ -52,7 +52,7 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 // Complete copies the phases first, because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
-		if !slices.ContainsFunc(t.Phases, silent.affects) {
+		if !slices.ContainsFunc(t.Phases, silent.mayExplain) {
 			continue
 		}
 		phases := make([]Span, 0, len(t.Phases)+2)
@@ -63,9 +63,9 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// The method "affects" reports whether the silence overlaps the span s by at least leastSilence and whether
-// needsRuntime finds work of the runtime in s.
-func (o RuntimeSilent) affects(s Span) bool {
+// mayExplain reports whether the silence overlaps the span s by at least leastSilence and whether needsRuntime finds
+// work of the runtime in s.
+func (o RuntimeSilent) mayExplain(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
 }
@@ -84,7 +84,7 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 // appendParts appends the phase s to the list "phases". If the silence is within the phase, appendParts splits the
 // phase into up to three parts.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
-	if !o.affects(s) {
+	if !o.mayExplain(s) {
 		return append(phases, s)
 	}
 	from, until := o.during(s)

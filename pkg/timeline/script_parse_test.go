@@ -266,11 +266,11 @@ func (s *script) line(line string) error {
 		return err
 	}
 	s.asOf = at
-	return s.observation(at, strings.TrimSpace(rest))
+	return s.parseObservation(at, strings.TrimSpace(rest))
 }
 
-// The method "observation" reads a line that begins with a time.
-func (s *script) observation(at time.Time, line string) error {
+// parseObservation reads a line that begins with a time.
+func (s *script) parseObservation(at time.Time, line string) error {
 	kind, rest, _ := strings.Cut(line, " ")
 	switch kind {
 	case "pod":

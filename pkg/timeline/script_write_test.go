@@ -40,7 +40,7 @@ func writeScript(a Scope, pod *Pod, observations []Observation) string {
 	observations = slices.Clone(observations)
 	slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 	for i, o := range observations {
-		line := since(o.Arrived()) + " " + writeObservation(o) + "\n"
+		line := sinceBase(o.Arrived()) + " " + writeObservation(o) + "\n"
 		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // skip a repeated line
 			out.WriteString(line)
 		}
@@ -57,9 +57,9 @@ func writeObservation(o Observation) string {
 		if container == "" {
 			container = "-"
 		}
-		text := fmt.Sprintf("event %s %s '%s' named@%s", container, o.Reason, o.Message, since(o.NamedAt))
+		text := fmt.Sprintf("event %s %s '%s' named@%s", container, o.Reason, o.Message, sinceBase(o.NamedAt))
 		if o.Count > 1 {
-			text += fmt.Sprintf(" count=%d last@%s", o.Count, since(o.LastAt))
+			text += fmt.Sprintf(" count=%d last@%s", o.Count, sinceBase(o.LastAt))
 		}
 		return text
 	case EventsWatched:
@@ -68,7 +68,7 @@ func writeObservation(o Observation) string {
 			if o.Limited {
 				limited = " limited"
 			}
-			return "watched since@" + since(o.Since) + limited
+			return "watched since@" + sinceBase(o.Since) + limited
 		}
 		return "watched"
 	case RuntimeSeen:
@@ -80,13 +80,13 @@ func writeObservation(o Observation) string {
 func podWords(o PodSeen) []string {
 	words := flags(!o.Live, "listed")
 	if at := o.Pod.AcknowledgedAt; !at.IsZero() {
-		words = append(words, "acknowledged@"+since(at))
+		words = append(words, "acknowledged@"+sinceBase(at))
 	}
 	for _, c := range o.Pod.Conditions {
 		name := map[string]string{"PodScheduled": "scheduled", "ContainersReady": "containers_ready",
 			"Ready": "ready"}[c.Type]
 		if c.True {
-			words = append(words, name+"@"+since(c.TransitionAt))
+			words = append(words, name+"@"+sinceBase(c.TransitionAt))
 		}
 	}
 	parts := []string{strings.Join(words, " ")}
@@ -99,9 +99,9 @@ func podWords(o PodSeen) []string {
 		case StateWaiting:
 			words = append(words, "waiting")
 		case StateRunning:
-			words = append(words, "running@"+since(c.StartedAt))
+			words = append(words, "running@"+sinceBase(c.StartedAt))
 		case StateTerminated:
-			words = append(words, "terminated@"+since(c.StartedAt)+"-"+since(c.FinishedAt),
+			words = append(words, "terminated@"+sinceBase(c.StartedAt)+"-"+sinceBase(c.FinishedAt),
 				fmt.Sprintf("exit=%d", c.ExitCode))
 		}
 		if c.WaitingReason != "" {
@@ -117,7 +117,7 @@ func podWords(o PodSeen) []string {
 			words = append(words, fmt.Sprintf("attempt=%d", c.Attempt))
 		}
 		if c.LastRun != nil {
-			words = append(words, "last="+since(c.LastRun.StartedAt)+"-"+since(c.LastRun.FinishedAt))
+			words = append(words, "last="+sinceBase(c.LastRun.StartedAt)+"-"+sinceBase(c.LastRun.FinishedAt))
 		}
 		parts = append(parts, strings.Join(append(words, flags(c.Started, "started", c.Ready, "ready")...), " "))
 	}
@@ -129,7 +129,7 @@ func responseWords(o RuntimeSeen) []string {
 	stamps := func(words []string, named ...any) []string {
 		for i := 0; i < len(named); i += 2 {
 			if at := named[i+1].(time.Time); !at.IsZero() {
-				words = append(words, named[i].(string)+"@"+since(at))
+				words = append(words, named[i].(string)+"@"+sinceBase(at))
 			}
 		}
 		return words

@@ -36,7 +36,8 @@ func withHooks(l *simulatedPod) {
 // runHook runs the post-start hook of a container. The kubelet waits for the end of the hook.
 func (l *simulatedPod) runHook(c *simulatedContainer) {
 	if c.PostStartHook {
-		l.step(PhasePostStartHook, c, MilestonePostStarted, c.attempt, l.length(5*time.Millisecond, 20*time.Second))
+		length := l.randomLength(5*time.Millisecond, 20*time.Second)
+		l.advance(PhasePostStartHook, c, MilestonePostStarted, c.attempt, length)
 	}
 }
 
@@ -46,13 +47,13 @@ func (l *simulatedPod) findPresent(c *simulatedContainer) {
 	if l.accessChecked {
 		message += " and can be accessed by the pod"
 	}
-	l.event(c.Name, "Pulled", message)
+	l.createEvent(c.Name, "Pulled", message)
 }
 
 // lookUpCredentials runs a credential plugin before a request for a pull or before the check of a present image.
 func (l *simulatedPod) lookUpCredentials() {
 	if l.credentials && l.chance(0.5) {
-		l.now = l.now.Add(l.length(time.Millisecond, 20*time.Second))
+		l.now = l.now.Add(l.randomLength(time.Millisecond, 20*time.Second))
 	}
 }
 

@@ -86,8 +86,8 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// The method "resolve" records that a pull received the manifest.
-func (s *storedImage) resolve(t time.Time) {
+// receiveManifest records that a pull received the manifest.
+func (s *storedImage) receiveManifest(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
 	}
@@ -114,9 +114,9 @@ func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPo
 	l.draw()
 	change(l)
 	l.milestone(trueMilestone{milestone: MilestoneCreated}, l.now)
-	l.step(PhaseScheduling, nil, MilestoneScheduled, 0, l.length(time.Millisecond, 5*time.Second))
-	l.step(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
-	l.sandbox()
+	l.advance(PhaseScheduling, nil, MilestoneScheduled, 0, l.randomLength(time.Millisecond, 5*time.Second))
+	l.advance(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.randomLength(2*time.Millisecond, time.Second))
+	l.runSandbox()
 	for _, c := range l.containers {
 		if c.Kind != KindMain {
 			l.initialize(c)
@@ -135,9 +135,9 @@ func (l *simulatedPod) draw() {
 	for i := range 4 {
 		s := &storedImage{present: l.chance(0.5)}
 		if l.chance(0.15) { // another pod pulls the image during or after the start-up
-			ends := l.now.Add(l.length(time.Second, 60*time.Second))
+			ends := l.now.Add(l.randomLength(time.Second, 60*time.Second))
 			s.pull(ends)
-			s.resolve(ends.Add(-anyPart(ends, time.Second)))
+			s.receiveManifest(ends.Add(-anyPart(ends, time.Second)))
 		}
 		l.images[fmt.Sprintf("image%d", i)] = s
 	}
@@ -166,44 +166,45 @@ func (l *simulatedPod) draw() {
 	add(KindMain, 1+l.random.IntN(3))
 }
 
-// The method "sandbox" simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a
-// failed sandbox and the next attempt belongs to the phase of the failure.
-func (l *simulatedPod) sandbox() {
+// runSandbox simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a failed
+// sandbox and the next attempt belongs to the phase of the failure.
+func (l *simulatedPod) runSandbox() {
 	phase, message := PhaseNetwork, `rpc error: failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
 		phase, message = PhaseSandbox, `rpc error: failed to start sandbox "%d"`
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
-		l.step(wait, nil, MilestoneSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
+		length := min(l.randomLength(5*time.Millisecond, 4*time.Second), longest)
+		l.advance(wait, nil, MilestoneSandboxBegun, -1-i, length)
 		longest = 500 * time.Millisecond // the volumes are already mounted
-		l.step(phase, nil, MilestoneSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
-		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
-		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
+		l.advance(phase, nil, MilestoneSandboxFailed, i, l.randomLength(5*time.Millisecond, 3*time.Second))
+		l.createEvent("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
+		l.now = l.now.Add(l.randomLength(10*time.Second, 16*time.Second))
 		wait = phase
 	}
-	l.step(wait, nil, MilestoneSandboxBegun, 0, min(l.length(5*time.Millisecond, 8*time.Second), longest))
-	l.step(PhaseNetwork, nil, MilestoneNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
-	l.step(PhaseSandbox, nil, MilestoneSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
+	l.advance(wait, nil, MilestoneSandboxBegun, 0, min(l.randomLength(5*time.Millisecond, 8*time.Second), longest))
+	l.advance(PhaseNetwork, nil, MilestoneNetworkReady, 0, l.randomLength(5*time.Millisecond, 4*time.Second))
+	l.advance(PhaseSandbox, nil, MilestoneSandboxRunning, 0, l.randomLength(5*time.Millisecond, time.Second))
 }
 
 // initialize runs an init container to its end, or a sidecar to its start. No other work happens in parallel.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
 	// The kubelet needs some time to detect that the previous container has finished.
-	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
 	l.restartSidecars()
 	for {
 		if l.now.Before(c.due) {
 			l.now = c.due
 		}
-		if !l.start(c) {
+		if !l.startContainer(c) {
 			continue
 		}
 		l.runHook(c)
 		if c.Kind == KindSidecar {
-			l.probe(c)
+			l.chooseProbeTimes(c)
 			if started := l.milestones[trueMilestone{MilestoneStarted, c.Name, 0}]; c.StartupProbe {
-				l.step(PhaseStartupProbe, c, MilestoneStarted, 0, started.Sub(l.now))
+				l.advance(PhaseStartupProbe, c, MilestoneStarted, 0, started.Sub(l.now))
 			} else {
 				l.now = started
 			}
@@ -215,20 +216,20 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 			phase = l.failRun(c, phase)
 		}
 		began := l.now
-		l.step(phase, c, MilestoneFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		l.advance(phase, c, MilestoneFinished, c.attempt, l.randomLength(5*time.Millisecond, 5*time.Second))
 		if ended := l.now; l.stopKubelet(began.Add(anyPart(ended, ended.Sub(began)))) && ended.Before(l.upAt) {
 			l.now = l.upAt
 		}
 		if !failed {
 			return
 		}
-		l.again(c)
+		l.restart(c)
 	}
 }
 
 // runMain starts the main containers in order, and restarts failed containers. Waiting containers do not block others.
 func (l *simulatedPod) runMain() {
-	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
 	l.restartSidecars()
 	for {
 		var next *simulatedContainer
@@ -249,22 +250,22 @@ func (l *simulatedPod) runMain() {
 		case next == nil && crash == nil:
 			return
 		case next == nil || crash != nil && crash.endsAt.Before(next.due):
-			l.crash(crash, true)
+			l.endRun(crash, true)
 			continue
 		}
 		if l.now.Before(next.due) {
 			l.now = next.due
 		}
-		if !l.start(next) {
+		if !l.startContainer(next) {
 			continue
 		}
 		l.runHook(next)
 		next.done = true
 		if next.attempt < next.crashes {
-			next.endsAt = l.now.Add(l.length(5*time.Millisecond, 8*time.Second))
+			next.endsAt = l.now.Add(l.randomLength(5*time.Millisecond, 8*time.Second))
 			l.crashing = append(l.crashing, next)
 		}
-		l.probe(next)
+		l.chooseProbeTimes(next)
 	}
 }
 
@@ -278,8 +279,8 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// The method "crash" ends a run. The end of the run ends a phase only if the kubelet does no other work.
-func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
+// endRun ends a run. The end of the run ends a phase only if the kubelet does no other work.
+func (l *simulatedPod) endRun(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
 	phase := l.failRun(c, PhaseFailedRun)
@@ -290,14 +291,14 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 		}
 	}
 	l.crashing = slices.DeleteFunc(l.crashing, func(o *simulatedContainer) bool { return o == c })
-	l.again(c)
+	l.restart(c)
 }
 
-// The method "again" simulates the kubelet after a failed run. The kubelet makes the first restart without back-off,
-// and later restarts after a back-off.
-func (l *simulatedPod) again(c *simulatedContainer) {
+// restart simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later
+// restarts after a back-off.
+func (l *simulatedPod) restart(c *simulatedContainer) {
 	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
-	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
+	c.wait, c.due = PhaseKubeletSync, finished.Add(l.randomLength(10*time.Millisecond, time.Second))
 	if c.attempt > 0 {
 		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
 	}
@@ -308,9 +309,9 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	}
 }
 
-// The method "start" simulates the kubelet's work on one container, from the image to the start. The method returns
-// false if the pull of the image failed.
-func (l *simulatedPod) start(c *simulatedContainer) bool {
+// startContainer simulates the kubelet's work on one container, from the image to the start. The method returns false
+// if the pull of the image failed.
+func (l *simulatedPod) startContainer(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {
 	case c.PullPolicy == PullAlways || !l.images[c.Image].at(l.now):
@@ -319,17 +320,17 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 		}
 	case c.attempt > 0: // the time between two runs is one phase
 		create = c.wait
-		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
+		l.now = l.now.Add(l.randomLength(time.Millisecond, 100*time.Millisecond))
 		l.findPresent(c)
 	default:
 		if l.accessChecked {
 			l.lookUpCredentials()
 		}
-		l.step(c.wait, c, MilestonePullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
+		l.advance(c.wait, c, MilestonePullFinished, c.pulls, l.randomLength(time.Millisecond, 100*time.Millisecond))
 		l.findPresent(c)
 	}
-	l.step(create, c, MilestoneContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
-	l.step(PhaseContainerStart, c, MilestoneRunning, c.attempt, l.length(5*time.Millisecond, time.Second))
+	l.advance(create, c, MilestoneContainerCreated, c.attempt, l.randomLength(5*time.Millisecond, 3*time.Second))
+	l.advance(PhaseContainerStart, c, MilestoneRunning, c.attempt, l.randomLength(5*time.Millisecond, time.Second))
 	c.wait = PhaseKubeletSync
 	return true
 }

@@ -68,10 +68,10 @@ func (p *propertyCheck) check() map[property]string {
 		p.breaks(noConflict, "%s %s: %s", c.Milestone, c.Container, c.Detail)
 	}
 	for _, m := range p.got.Milestones {
-		p.milestone(m)
+		p.checkMilestone(m)
 	}
-	p.outcomes()
-	p.losses()
+	p.checkOutcomes()
+	p.checkLostEvents()
 	end := p.milestones[trueMilestone{milestone: MilestoneReady}]
 	if p.got.State == StateStarting {
 		end = p.now
@@ -88,22 +88,22 @@ func (p *propertyCheck) check() map[property]string {
 	if p.got.State == StateStarting {
 		return p.broken // the current phase depends on observations that have not arrived yet
 	}
-	p.blame(noOvercharge, func(phase Phase, container string) string {
+	p.checkBlame(noOvercharge, func(phase Phase, container string) string {
 		if phase == PhaseReadinessGates {
 			container = "" // this phase belongs to the whole pod
 		}
 		return string(phase) + " " + container
 	})
-	p.blame(noCauseOvercharge, func(phase Phase, _ string) string { return string(party(phase)) })
-	if p.complete && p.alone() {
-		p.exact()
+	p.checkBlame(noCauseOvercharge, func(phase Phase, _ string) string { return string(partyOf(phase)) })
+	if p.complete && p.workIsSequential() {
+		p.checkPhases()
 	}
 	return p.broken
 }
 
-// The method "outcomes" compares the outcome of each container's last pull attempt with the truth: the container's
-// first Pulled Event.
-func (p *propertyCheck) outcomes() {
+// checkOutcomes compares the outcome of each container's last pull attempt with the truth: the container's first Pulled
+// Event.
+func (p *propertyCheck) checkOutcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
 			continue
@@ -124,8 +124,8 @@ func (p *propertyCheck) outcomes() {
 	}
 }
 
-// The method "losses" checks that the kubelet created the Events that the timeline reports as lost.
-func (p *propertyCheck) losses() {
+// checkLostEvents checks that the kubelet created the Events that the timeline reports as lost.
+func (p *propertyCheck) checkLostEvents() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
 			p.breaks(lossTrue, "%s was never made", lost)
@@ -133,9 +133,9 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// The method "milestone" checks that the milestone's interval contains its true instant. If Events were lost, the
-// evidence might not show to which of several pull attempts the milestone belongs.
-func (p *propertyCheck) milestone(m MilestoneEvidence) {
+// checkMilestone checks that the milestone's interval contains its true instant. If Events were lost, the evidence
+// might not show to which of several pull attempts the milestone belongs.
+func (p *propertyCheck) checkMilestone(m MilestoneEvidence) {
 	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
 		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished ||
 		m.Milestone == MilestonePullFailed || m.Milestone == MilestoneSandboxFailed)
@@ -148,18 +148,18 @@ func (p *propertyCheck) milestone(m MilestoneEvidence) {
 		if !at.Before(m.Earliest) && (m.Latest.IsZero() || !at.After(m.Latest)) {
 			return
 		}
-		truth = append(truth, since(at))
+		truth = append(truth, sinceBase(at))
 	}
 	if m.Milestone == MilestoneRetryDue {
 		return // this milestone is the time when the kubelet should retry, not the time when the kubelet retried
 	}
-	p.breaks(milestoneHeld, "%s %s#%d in [%s, %s], was at %s", m.Milestone, m.Container, m.Attempt, since(m.Earliest),
-		since(m.Latest), truth)
+	p.breaks(milestoneHeld, "%s %s#%d in [%s, %s], was at %s", m.Milestone, m.Container, m.Attempt,
+		sinceBase(m.Earliest), sinceBase(m.Latest), truth)
 }
 
-// The method "blame" checks that each responsible party truly worked at least as long as the timeline reports, minus
-// the error bounds. The time of a merged span can belong to any of the span's parties.
-func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
+// checkBlame checks that each responsible party truly worked at least as long as the timeline reports, minus the error
+// bounds. The time of a merged span can belong to any of the span's parties.
+func (p *propertyCheck) checkBlame(property property, who func(Phase, string) string) {
 	type account struct {
 		charged, tolerance time.Duration
 		names              []string
@@ -195,9 +195,9 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// The method "alone" reports whether no work except the containers' runs happened in parallel with the kubelet's work.
-// If the method returns true, the evidence orders all phases.
-func (p *propertyCheck) alone() bool {
+// workIsSequential reports whether no work except the containers' runs happened in parallel with the kubelet's work. If
+// the result is true, the evidence orders all phases.
+func (p *propertyCheck) workIsSequential() bool {
 	main := 0
 	for _, c := range p.containers {
 		if c.Kind == KindMain {
@@ -209,11 +209,11 @@ func (p *propertyCheck) alone() bool {
 	})
 }
 
-// The method "exact" compares the reported phases with the true phases one by one. The method accepts a missing phase
+// checkPhases compares the reported phases with the true phases one by one. It accepts a missing phase
 // PhaseKubeletSync, because this phase can be too short to be observed.
-func (p *propertyCheck) exact() {
+func (p *propertyCheck) checkPhases() {
 	phases := p.got.Phases
-	for _, s := range p.reportable() {
+	for _, s := range p.reportablePhases() {
 		length := s.end.Sub(s.start)
 		if len(phases) > 0 && isPhase(phases[0].Phase, s.phase) && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
@@ -231,13 +231,13 @@ func (p *propertyCheck) exact() {
 		}
 		got := "nothing"
 		if len(phases) > 0 {
-			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, since(phases[0].StartAt))
+			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, sinceBase(phases[0].StartAt))
 		}
-		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, since(s.start), got)
+		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, sinceBase(s.start), got)
 		return
 	}
 	if len(phases) > 0 && !p.respondedLate {
-		p.breaks(namesTrue, "nothing after %s, got %s", since(phases[0].StartAt), phases[0].Phase)
+		p.breaks(namesTrue, "nothing after %s, got %s", sinceBase(phases[0].StartAt), phases[0].Phase)
 	}
 }
 
@@ -247,10 +247,10 @@ func isPhase(reported, actual Phase) bool {
 	return reported == actual || reported == PhaseUnattributed && actual == PhaseSandboxSetup
 }
 
-// The method "reportable" returns the true phases in the form that complete evidence can show (docs/architecture.md).
-// If no source reports the milestone at the end of a step, the step is merged with the next step. If several parties
-// are responsible for its steps, the merged step is a group phase.
-func (p *propertyCheck) reportable() []stretch {
+// reportablePhases returns the true phases in the form that complete evidence can show (docs/architecture.md). If no
+// source reports the milestone at the end of a step, the step is merged with the next step. If several parties are
+// responsible for its steps, the merged step is a group phase.
+func (p *propertyCheck) reportablePhases() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
 		pending = append(pending, s)
@@ -258,7 +258,7 @@ func (p *propertyCheck) reportable() []stretch {
 			continue
 		}
 		s.start, s.phase, s.container = pending[0].start, pending[0].phase, pending[0].container
-		if slices.ContainsFunc(pending, func(o stretch) bool { return party(o.phase) != party(s.phase) }) {
+		if slices.ContainsFunc(pending, func(o stretch) bool { return partyOf(o.phase) != partyOf(s.phase) }) {
 			var phases []Phase
 			for _, o := range pending {
 				phases = append(phases, o.phase)
@@ -307,30 +307,30 @@ func (p *propertyCheck) imageOf(container string) string {
 		func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
-// The function "party" returns the party that is responsible for a phase. The kubelet and the runtime are one party,
-// because they work together.
-func party(p Phase) Cause {
+// partyOf returns the party that is responsible for a phase. The kubelet and the runtime are one party, because they
+// work together.
+func partyOf(p Phase) Cause {
 	if c := CauseOf(p); c != CauseRuntime {
 		return c
 	}
 	return CauseKubelet
 }
 
-// The method "summary" returns the phases of the timeline and the true phases as text for a test failure.
-func (p *propertyCheck) summary() string {
+// describePhases returns the phases of the timeline and the true phases as text for a test failure.
+func (p *propertyCheck) describePhases() string {
 	var out strings.Builder
 	for _, s := range p.truth {
-		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
+		fmt.Fprintf(&out, "true %s-%s %s %s\n", sinceBase(s.start), sinceBase(s.end), s.phase, s.container)
 	}
 	for _, s := range p.got.Phases {
-		fmt.Fprintf(&out, "got   %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase,
-			s.Container, s.MergedWith)
+		fmt.Fprintf(&out, "got   %s-%s ±%.9f %s %s %v\n", sinceBase(s.StartAt), sinceBase(s.EndAt), s.Error.Seconds(),
+			s.Phase, s.Container, s.MergedWith)
 	}
 	return out.String()
 }
 
-// The function "since" returns an instant as seconds since base, in the format of the scripts.
-func since(t time.Time) string {
+// sinceBase returns an instant as seconds since base, in the format of the scripts.
+func sinceBase(t time.Time) string {
 	if t.IsZero() {
 		return "…"
 	}

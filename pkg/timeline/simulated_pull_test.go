@@ -10,38 +10,38 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	n := c.pulls
 	c.pulls++
 	l.lookUpCredentials()
-	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
-	l.step(c.wait, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	l.createEvent(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+	l.advance(c.wait, c, MilestonePullRequested, n, l.randomLength(time.Microsecond, time.Millisecond))
 	if l.stopKubelet(l.now.Add(anyPart(l.now, 10*time.Second))) {
 		l.cancelPull(c)
-		l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
-		l.step(PhaseKubeletSync, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
+		l.createEvent(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+		l.advance(PhaseKubeletSync, c, MilestonePullRequested, n, l.randomLength(time.Microsecond, time.Millisecond))
 	}
 	requested := l.now
-	l.step(PhasePullQueue, c, MilestonePullStarted, n, l.length(time.Microsecond, 20*time.Second))
+	l.advance(PhasePullQueue, c, MilestonePullStarted, n, l.randomLength(time.Microsecond, 20*time.Second))
 	started := l.now
-	length := l.length(20*time.Millisecond, 20*time.Second)
+	length := l.randomLength(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
-		l.step(PhasePull, c, MilestonePullFailed, n, length)
+		l.advance(PhasePull, c, MilestonePullFailed, n, length)
 		if got := anyPart(started, 2*length); got < length { // every second failed pull had received the manifest
 			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
-			l.images[c.Image].resolve(started.Add(got))
+			l.images[c.Image].receiveManifest(started.Add(got))
 		}
-		l.now = l.now.Add(l.late())
-		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
-		l.event(c.Name, "Failed", "Error: ErrImagePull")
-		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
+		l.now = l.now.Add(l.responseDelay())
+		l.createEvent(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
+		l.createEvent(c.Name, "Failed", "Error: ErrImagePull")
+		c.due = l.now.Add(l.randomLength(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
 		c.wait = PhaseImageBackoff
 		l.forgetBackoff(c)
 		return false
 	}
 	resolving := anyPart(started, length)
-	l.step(PhasePull, c, MilestonePullResolved, n, resolving)
-	l.images[c.Image].resolve(l.now)
-	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
-	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
-	responded := l.now.Add(size + l.late())
+	l.advance(PhasePull, c, MilestonePullResolved, n, resolving)
+	l.images[c.Image].receiveManifest(l.now)
+	l.advance(PhasePull, c, MilestonePullFinished, n, length-resolving)
+	l.images[c.Image].pull(l.now.Add(-l.randomLength(time.Microsecond, 15*time.Millisecond)))
+	size := l.randomLength(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
+	responded := l.now.Add(size + l.responseDelay())
 	took, waited := responded.Sub(started), responded.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
@@ -54,7 +54,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 			took.Truncate(time.Millisecond), waited.Truncate(time.Millisecond))
 	}
 	l.now = responded
-	l.event(c.Name, "Pulled", message)
+	l.createEvent(c.Name, "Pulled", message)
 	return true
 }
 

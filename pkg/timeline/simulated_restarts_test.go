@@ -19,7 +19,7 @@ func TestSimulatedRestarts(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			restarted := uint64(0)
-			for seed := *fromSeed; seed < *fromSeed+s.pods(); seed++ {
+			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
 				l := simulateChanged(rand.New(rand.NewPCG(seed, 16)), withRestart)
 				breaches := checkObserved(t, s, seed, l)
 				for _, property := range []property{totalHeld, noCauseOvercharge, errorPossible} {
@@ -31,7 +31,7 @@ func TestSimulatedRestarts(t *testing.T) {
 					restarted++
 				}
 			}
-			if *seeds >= 700 && restarted < s.pods()/4 {
+			if *seeds >= 700 && restarted < s.podCount()/4 {
 				t.Errorf("only %d kubelets restarted: the test proves nothing", restarted)
 			}
 		})
@@ -55,7 +55,7 @@ func (l *simulatedPod) stopKubelet(at time.Time) bool {
 	if !l.restarts || !l.upAt.IsZero() || l.chance(0.5) {
 		return false
 	}
-	l.downAt, l.upAt = at, at.Add(l.length(time.Second, 40*time.Second))
+	l.downAt, l.upAt = at, at.Add(l.randomLength(time.Second, 40*time.Second))
 	return true
 }
 
@@ -79,7 +79,7 @@ func (l *simulatedPod) forgetBackoff(c *simulatedContainer) {
 		l.now = l.held
 	}
 	if wait := c.due.Sub(l.now); wait > 2*time.Second && l.stopKubelet(l.now) {
-		l.upAt = l.now.Add(l.length(time.Second, wait))
+		l.upAt = l.now.Add(l.randomLength(time.Second, wait))
 		l.now, c.due = l.upAt, l.upAt
 	}
 }

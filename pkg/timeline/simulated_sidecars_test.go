@@ -14,7 +14,7 @@ func TestSimulatedSidecars(t *testing.T) {
 	for _, s := range slices.Concat(sourceSets, weakSets) {
 		t.Run(s.name, func(t *testing.T) {
 			failed := uint64(0)
-			for seed := *fromSeed; seed < *fromSeed+s.pods(); seed++ {
+			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
 				l := simulateChanged(rand.New(rand.NewPCG(seed, 17)), withFailingSidecars)
 				breaches := checkObserved(t, s, seed, l)
 				for _, property := range []property{
@@ -30,7 +30,7 @@ func TestSimulatedSidecars(t *testing.T) {
 					}
 				}
 			}
-			if *seeds >= 700 && failed < s.pods()/7 {
+			if *seeds >= 700 && failed < s.podCount()/7 {
 				t.Errorf("only %d sidecars failed: the test proves nothing", failed)
 			}
 		})
@@ -50,7 +50,7 @@ func withFailingSidecars(l *simulatedPod) {
 // crashSidecar possibly lets a sidecar fail some time after it had started.
 func (l *simulatedPod) crashSidecar(c *simulatedContainer) {
 	if l.sidecarsFail && l.chance(0.5) {
-		c.endsAt = l.now.Add(l.length(5*time.Millisecond, 10*time.Second))
+		c.endsAt = l.now.Add(l.randomLength(5*time.Millisecond, 10*time.Second))
 		l.crashing = append(l.crashing, c)
 		c.done = true
 	}
@@ -61,8 +61,8 @@ func (l *simulatedPod) restartSidecars() {
 	for _, c := range l.containers {
 		if c.Kind == KindSidecar && c.attempt == 1 && !c.done && l.sidecarsFail {
 			c.done = true
-			l.start(c)
-			l.probe(c)
+			l.startContainer(c)
+			l.chooseProbeTimes(c)
 		}
 	}
 }

@@ -34,13 +34,13 @@ type loss struct {
 
 // observe returns all observations in the order of their arrival, or in a random order if loss.shuffled is true.
 func (w *simulatedSources) observe(a Scope) []Observation {
-	pods := w.pods()
+	pods := w.podObjects()
 	var all []Observation
 	for _, o := range pods {
 		all = append(all, o)
 	}
 	if a.Runtime {
-		all = append(all, w.responses(pods)...)
+		all = append(all, w.runtimeResponses(pods)...)
 	}
 	if a.Events {
 		all = append(all, w.eventObservations(pods[0].ArrivedAt)...)
@@ -55,8 +55,8 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// The method "pods" returns one pod object for each change. The objects report starts and exits up to a second late.
-func (w *simulatedSources) pods() []PodSeen {
+// podObjects returns one pod object for each change. The objects report starts and exits up to a second late.
+func (w *simulatedSources) podObjects() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
 		t := w.milestones[k]
@@ -195,8 +195,8 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// The method "responses" returns the runtime's responses: one response after each pod object, and one after the end.
-func (w *simulatedSources) responses(pods []PodSeen) []Observation {
+// runtimeResponses returns the runtime's responses: one response after each pod object, and one after the end.
+func (w *simulatedSources) runtimeResponses(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
 		o := RuntimeSeen{UID: w.pod.UID, AskedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
@@ -272,7 +272,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	complete := true
 	drops := map[occurrence]bool{}
 	if w.loss.limited {
-		drops = w.dropped()
+		drops = w.droppedEvents()
 	}
 	var all []Observation
 	for _, o := range w.events {

@@ -22,9 +22,9 @@ func (l *simulatedPod) startEvents() (all []occurrence) {
 	return all
 }
 
-// The method "dropped" returns the Events that the kubelet's client drops (client-go, tools/record). Created and
-// Started Events count toward the client's limit, even if an Event watch leaves them out.
-func (l *simulatedPod) dropped() map[occurrence]bool {
+// droppedEvents returns the Events that the kubelet's client drops (client-go, tools/record). Created and Started
+// Events count toward the client's limit, even if an Event watch leaves them out.
+func (l *simulatedPod) droppedEvents() map[occurrence]bool {
 	all := slices.Concat(l.events, l.startEvents())
 	slices.SortStableFunc(all, func(a, b occurrence) int { return a.at.Compare(b.at) })
 	drops, tokens, tokensAt := map[occurrence]bool{}, float64(spamLimit), all[0].at
@@ -43,7 +43,7 @@ func (l *simulatedPod) dropped() map[occurrence]bool {
 func (w *simulatedSources) withStarts(observations []Observation) []Observation {
 	drops, kept := map[occurrence]bool{}, []occurrence{}
 	if w.loss.limited {
-		drops = w.dropped()
+		drops = w.droppedEvents()
 	}
 	for _, o := range w.startEvents() {
 		if !drops[o] {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// The method "probe" chooses the times when a running container becomes started and ready. The kubelet detects the
-// start of a run up to a second late.
-func (l *simulatedPod) probe(c *simulatedContainer) {
-	at := l.now.Add(l.length(time.Millisecond, time.Second))
+// chooseProbeTimes chooses the times when a running container becomes started and ready. The kubelet detects the start
+// of a run up to a second late.
+func (l *simulatedPod) chooseProbeTimes(c *simulatedContainer) {
+	at := l.now.Add(l.randomLength(time.Millisecond, time.Second))
 	reached := func(m Milestone) bool {
 		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
 		if alive {
@@ -20,13 +20,13 @@ func (l *simulatedPod) probe(c *simulatedContainer) {
 		return alive
 	}
 	if c.StartupProbe {
-		at = at.Add(l.length(100*time.Millisecond, 20*time.Second))
+		at = at.Add(l.randomLength(100*time.Millisecond, 20*time.Second))
 	}
 	if !reached(MilestoneStarted) {
 		return
 	}
 	if c.ReadinessProbe {
-		at = at.Add(l.length(100*time.Millisecond, 10*time.Second))
+		at = at.Add(l.randomLength(100*time.Millisecond, 10*time.Second))
 	}
 	reached(MilestoneContainerReady)
 }
@@ -43,24 +43,24 @@ func (l *simulatedPod) becomeReady() {
 	}
 	started := l.milestones[trueMilestone{MilestoneStarted, last.Name, last.attempt}]
 	if last.StartupProbe && started.After(l.now) {
-		l.step(PhaseStartupProbe, last, MilestoneStarted, last.attempt, started.Sub(l.now))
+		l.advance(PhaseStartupProbe, last, MilestoneStarted, last.attempt, started.Sub(l.now))
 	}
 	phase := PhaseKubeletSync
 	if last.ReadinessProbe {
 		phase = PhaseReadinessProbe
 	}
 	l.held = time.Time{}
-	l.step(phase, last, MilestoneContainersReady, 0, readyAt.Sub(l.now))
+	l.advance(phase, last, MilestoneContainersReady, 0, readyAt.Sub(l.now))
 	if l.pod.ReadinessGates {
-		l.step(PhaseReadinessGates, last, MilestoneReady, 0, l.length(time.Millisecond, 5*time.Second))
+		l.advance(PhaseReadinessGates, last, MilestoneReady, 0, l.randomLength(time.Millisecond, 5*time.Second))
 		return
 	}
 	l.milestone(trueMilestone{milestone: MilestoneReady}, l.now)
 }
 
-// The method "step" advances the time to the kubelet's next milestone. If a run crashes during the step, the crash ends
-// a phase only if the kubelet waited.
-func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
+// advance advances the time to the kubelet's next milestone. If a run crashes during the step, the crash ends a phase
+// only if the kubelet waited.
+func (l *simulatedPod) advance(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
 	key := trueMilestone{milestone: m, attempt: attempt}
 	name := ""
 	if c != nil {
@@ -75,7 +75,7 @@ func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt
 	}
 	waits := p == PhaseKubeletSync || p == PhaseImageBackoff || p == PhaseCrashBackoff
 	for crash := l.nextCrash(); crash != nil && crash.endsAt.Before(end); crash = l.nextCrash() {
-		l.crash(crash, waits)
+		l.endRun(crash, waits)
 	}
 	l.milestone(key, end)
 	l.record(p, name, end, key)
@@ -89,12 +89,11 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) milestone(k trueMilestone, t time.Time) { l.milestones[k] = t }
 
-// The method "event" creates an Event about the kubelet's last step. The kubelet creates the Event a moment after the
-// step.
-func (l *simulatedPod) event(container, reason, message string) {
-	late := l.length(time.Microsecond, 3*time.Millisecond)
+// createEvent creates an Event about the kubelet's last step. The kubelet creates the Event a moment after the step.
+func (l *simulatedPod) createEvent(container, reason, message string) {
+	late := l.randomLength(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
-		late = l.length(time.Millisecond, 90*time.Millisecond)
+		late = l.randomLength(time.Millisecond, 90*time.Millisecond)
 	}
 	if l.now.Before(l.held) {
 		l.now = l.held
@@ -116,8 +115,8 @@ func anyPart(t time.Time, length time.Duration) time.Duration {
 
 func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
-// The method "length" returns a random length between the two limits. Each order of magnitude is equally likely.
-func (l *simulatedPod) length(from, to time.Duration) time.Duration {
+// randomLength returns a random length between the two limits. Each order of magnitude is equally likely.
+func (l *simulatedPod) randomLength(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
 
@@ -153,10 +152,10 @@ func (l *simulatedPod) endsOnce() bool {
 	return true
 }
 
-// The method "late" returns the delay with which a kubelet without enough CPU receives the runtime's response about a
-// pull. The delay of the Event is added to this delay. The method derives the delay from the clock, so that the random
+// responseDelay returns the delay with which a kubelet without enough CPU receives the runtime's response about a pull.
+// The delay of the Event is added to this delay. The method derives the delay from the clock, so that the random
 // numbers of all other steps stay the same.
-func (l *simulatedPod) late() time.Duration {
+func (l *simulatedPod) responseDelay() time.Duration {
 	const longest = time.Duration(responseDelay-eventSlack) / time.Millisecond
 	n := time.Duration(l.now.Nanosecond())
 	if n%5 > 0 {

@@ -33,7 +33,7 @@ var sourceSets = []sourceSet{
 }
 
 // weakSets are source sets of common installations with fewer sources than an agent on containerd 2 has. They lose no
-// observation at random. The tests simulate fewer pods for each of these sets, to save time: see sourceSet.pods.
+// observation at random. The tests simulate fewer pods for each of these sets, to save time: see sourceSet.podCount.
 var weakSets = []sourceSet{
 	{"late agent", Scope{Runtime: true, Events: true}, func(random *rand.Rand) loss {
 		return loss{lateAgent: true, revision: random.IntN(2) == 0}
@@ -55,9 +55,9 @@ func perhapsLate(l loss) func(*rand.Rand) loss {
 	}
 }
 
-// The method "pods" returns the number of pods that a test simulates for a source set. If the flag -seeds asks for one
-// pod, the method returns 1 for each set.
-func (s sourceSet) pods() uint64 {
+// podCount returns the number of pods that a test simulates for a source set. If the flag -seeds asks for one pod, the
+// method returns 1 for each set.
+func (s sourceSet) podCount() uint64 {
 	if slices.ContainsFunc(weakSets, func(weak sourceSet) bool { return weak.name == s.name }) {
 		return (*seeds + 1) / 2
 	}
@@ -159,7 +159,7 @@ func checkObserved(t *testing.T, s sourceSet, seed uint64, l *simulatedPod) map[
 		p := &propertyCheck{simulatedPod: l, got: got, complete: complete, now: now}
 		breaches := p.check()
 		for property, breach := range breaches {
-			breaches[property] = fmt.Sprintf("seed %d: %s\n%s%s", seed, breach, p.summary(),
+			breaches[property] = fmt.Sprintf("seed %d: %s\n%s%s", seed, breach, p.describePhases(),
 				writeScript(s.scope, &l.pod, observations))
 		}
 		return breaches

@@ -79,7 +79,7 @@ func (t Timeline) keyOf(s Span) string {
 
 func (t Timeline) keyOfPhase(phase Phase, s Span) string {
 	key := string(phase)
-	if phase.loads() && s.ImageLoading {
+	if phase.mayReadImage() && s.ImageLoading {
 		key += " loading"
 	}
 	switch rowOf(phase).about {
@@ -112,8 +112,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// The method "describe" returns a text about the spans of one part. If no single party is responsible, the text names
-// every phase that might have taken the time.
+// describe returns a text about the spans of one part. If no single party is responsible, the text names every phase
+// that might have taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if !first.Phase.IsGroup() || first.Phase == PhaseImagePull {
@@ -158,7 +158,7 @@ func unattributedText(may []string) string {
 func (t Timeline) describePhase(phase Phase, spans []Span) string {
 	text := t.describePlain(phase, spans)
 	switch {
-	case !phase.loads() || !spans[0].ImageLoading:
+	case !phase.mayReadImage() || !spans[0].ImageLoading:
 		return text
 	case rowOf(phase).about == aboutContainer:
 		return text + " while its image may still be loading"
@@ -215,8 +215,8 @@ func partLength(length, bound, total time.Duration) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// The method "add" adds the pressure during a span, weighted by the span's length. The method skips phases that do not
-// happen on the node and phases that are only waits.
+// add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
+// and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -228,8 +228,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// The method "describe" returns a text about the highest pressure, or an empty text if no pressure was high. The method
-// divides p, which is a sum from the method "add", by the argument "length".
+// describe returns a text about the highest pressure, or an empty text if no pressure was high. It divides p, which is
+// a sum from add, by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -23,7 +23,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	}
 	if by.image != "" && wait-by.waited < max(leastBlocked, wait/10) {
 		if by.same {
-			return "waiting for an image that another pod was already pulling" + by.source()
+			return "waiting for an image that another pod was already pulling" + by.registryWords()
 		}
 		return "queued behind " + by.image + " on this node"
 	}
@@ -34,7 +34,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	if by.image != "" {
 		what := by.image
 		if by.same {
-			what = "another pod's pull of the same image" + by.source()
+			what = "another pod's pull of the same image" + by.registryWords()
 		}
 		text = cmp.Or(text, "queued on this node") + fmt.Sprintf(" (%s behind %s)", seconds(by.waited), what)
 	}
@@ -49,8 +49,8 @@ type queueDelay struct {
 	registry string        // the registry of the image as text, if "same" is true
 }
 
-// The method "source" returns the words about the registry of the image, or an empty text if the registry is unknown.
-func (q queueDelay) source() string {
+// registryWords returns the words about the registry of the image, or an empty text if the registry is unknown.
+func (q queueDelay) registryWords() string {
 	if q.registry == "" {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (t Timeline) blockerOf(spans []Span) queueDelay {
 		}
 		by.image = t.Pulls[i].BlockedBy.Image
 		by.waited += t.Pulls[i].BlockedBy.Waited
-		by.same = by.same && normalized(by.image) == normalized(t.Pulls[i].Image)
+		by.same = by.same && normalizedName(by.image) == normalizedName(t.Pulls[i].Image)
 		by.registry = t.registryOf(s.Container)
 	}
 	return by
@@ -124,7 +124,7 @@ func (t Timeline) rateOf(spans []Span) string {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
 			took += t.Pulls[i].Pull // the pull took time, but downloaded nothing
-		case i >= 0 && t.Pulls[i].rated():
+		case i >= 0 && t.Pulls[i].hasRate():
 			bytes += t.Pulls[i].Bytes()
 			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)
 		default:
@@ -182,7 +182,7 @@ func (t Timeline) lazilyOf(spans []Span) string {
 // Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 if the
 // evidence does not prove that all bytes arrived in this period and belong to this pull alone.
 func (p Pull) Rate() float64 {
-	if !p.rated() {
+	if !p.hasRate() {
 		return 0
 	}
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
@@ -191,8 +191,8 @@ func (p Pull) Rate() float64 {
 // belongsTo reports whether a span belongs to a pull.
 func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// The method "rated" reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
-func (p Pull) rated() bool { return p.ownBytes() && p.Credentials <= durationSlack }
+// hasRate reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
+func (p Pull) hasRate() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
 // registryOf returns the words "REGISTRY or its mirror" for a container's image, or an empty text if the registry is
 // unknown. The image reference names the registry's host. The runtime might have pulled the image from a mirror or a
