@@ -53,11 +53,11 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
-	asking := *transport // a copy, because other code can share the original
+	client := *transport // a copy, because other code can share the original
 	// The transport adds the kubeconfig's token to every request, even to a request to another server. Without
 	// CheckRedirect, a redirect from an agent could send the token to another server.
-	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{server: server, http: &client, namespace: namespace, routes: map[string]*route{}}, nil
 }
 
 // Close closes idle connections.
@@ -92,7 +92,7 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 // NodeOf returns the node of a pod. If the pod has no node, NodeOf fails with ErrNotBound. If the pod does not exist,
 // the error is a *client.Refusal with the status 404.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
-	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
+	pod, err := getPath[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
 		return "", fmt.Errorf("get pod %s/%s: %w", namespace, name, err)
 	}
@@ -113,7 +113,7 @@ func (c *Cluster) Pods(ctx context.Context, namespace string) ([]string, error) 
 }
 
 func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
-	objects, err := get[list[object]](ctx, c, namesOnly, firstPage(), path...)
+	objects, err := getPath[list[object]](ctx, c, namesOnly, firstPage(), path...)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path[len(path)-1], err)
 	}
@@ -132,8 +132,8 @@ const (
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// The function "get" requests a path below /api/v1 and decodes the response.
-func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
+// getPath requests a path below /api/v1 and decodes the response.
+func getPath[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	address := c.address(path...)
 	address.RawQuery = query.Encode()
 	return getAt[A](ctx, c, accept, address)

@@ -45,7 +45,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 		case got := <-run.results:
 			run.pending--
 			if got.reached {
-				return run.won(got), nil
+				return run.recordSuccess(got), nil
 			}
 			run.failures[got.way] = got
 			if got.final {
@@ -56,7 +56,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 			}
 		}
 	}
-	return run.lost()
+	return run.failure()
 }
 
 // start begins an attempt over the proxy or over a port-forward, unless this attempt has already begun.
@@ -74,8 +74,8 @@ func (r *race) start(w way) {
 	go func() { r.results <- r.route.try(w, request) }()
 }
 
-// The method "won" records whether the proxy or a port-forward reached the agent, and returns the response.
-func (r *race) won(got attempt) *http.Response {
+// recordSuccess records whether the proxy or a port-forward reached the agent, and returns the response.
+func (r *race) recordSuccess(got attempt) *http.Response {
 	learned := r.route.learned
 	r.route.decided.Store(int32(got.way))
 	proxied, failed := r.failures[viaProxy]
@@ -106,8 +106,8 @@ func (e *experience) fellBack(reason string) {
 	}
 }
 
-// The method "lost" returns the error of a request that did not reach the agent.
-func (r *race) lost() (*http.Response, error) {
+// failure returns the error of a request that did not reach the agent.
+func (r *race) failure() (*http.Response, error) {
 	proxied, triedProxy := r.failures[viaProxy]
 	forwarded, triedForward := r.failures[viaForward]
 	switch {

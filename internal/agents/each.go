@@ -37,20 +37,20 @@ type Result[A any] struct {
 // silentAfter. If ctx ends before Each queries an agent, the error in this agent's result wraps ErrNotQueried and the
 // error of ctx.
 func Each[A any](
-	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
+	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 ) []Result[A] {
 	responses := make([]Result[A], len(agents))
-	EachDone(ctx, agents, limit, ask, func(i int, response Result[A]) { responses[i] = response })
+	EachDone(ctx, agents, limit, query, func(i int, response Result[A]) { responses[i] = response })
 	return responses
 }
 
 // EachDone queries all agents like Each, but passes each result with the agent's index to the function "done" as soon
 // as the result is available. Several goroutines can call "done" at the same time.
 func EachDone[A any](
-	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
+	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 	done func(i int, response Result[A]),
 ) {
-	slots := newSlots()
+	slots := newQuerySlots()
 	var group sync.WaitGroup
 	for _, i := range readyFirst(agents) {
 		slot := slots.take()
@@ -61,8 +61,8 @@ func EachDone[A any](
 			if err := ctx.Err(); err != nil {
 				response.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
 			} else {
-				asked, cancel := context.WithTimeout(ctx, agent.limit(limit, len(agents)))
-				response.Value, response.Err = ask(asked, withListener(agent.Client, slot.responded))
+				queryCtx, cancel := context.WithTimeout(ctx, agent.responseLimit(limit, len(agents)))
+				response.Value, response.Err = query(queryCtx, withListener(agent.Client, slot.responded))
 				cancel()
 				response.Err = agent.explain(Plain(response.Err))
 			}
@@ -79,7 +79,7 @@ func EachDone[A any](
 func readyFirst(agents []Agent) []int {
 	var first, last []int
 	for i, agent := range agents {
-		if agent.unready() {
+		if agent.isUnready() {
 			last = append(last, i)
 		} else {
 			first = append(first, i)
@@ -88,13 +88,13 @@ func readyFirst(agents []Agent) []int {
 	return append(first, last...)
 }
 
-// The method "unready" reports whether the agent's pod is known but not ready.
-func (a Agent) unready() bool { return a.route != nil && !a.Ready }
+// isUnready reports whether the agent's pod is known but not ready.
+func (a Agent) isUnready() bool { return a.route != nil && !a.Ready }
 
-// The method "limit" returns the maximum time for the response of the agent. The argument "agents" is the number of
-// queried agents.
-func (a Agent) limit(limit time.Duration, agents int) time.Duration {
-	if a.unready() && agents > 1 {
+// responseLimit returns the maximum time for the response of the agent. The argument "agents" is the number of queried
+// agents.
+func (a Agent) responseLimit(limit time.Duration, agents int) time.Duration {
+	if a.isUnready() && agents > 1 {
 		return min(limit, unreadyLimit)
 	}
 	return limit
@@ -102,7 +102,7 @@ func (a Agent) limit(limit time.Duration, agents int) time.Duration {
 
 // If the agent's pod is not ready, explain adds this fact to the agent's error.
 func (a Agent) explain(err error) error {
-	if err == nil || !a.unready() {
+	if err == nil || !a.isUnready() {
 		return err
 	}
 	return fmt.Errorf("the agent's pod is not ready: %w", err)
@@ -110,12 +110,12 @@ func (a Agent) explain(err error) error {
 
 // withListener returns a client that calls the function "responded" after each response.
 func withListener(c client.Client, responded func()) client.Client {
-	asking := http.Client{}
+	client := http.Client{}
 	if c.HTTP != nil {
-		asking = *c.HTTP
+		client = *c.HTTP
 	}
-	asking.Transport = listener{asking.Transport, responded}
-	c.HTTP = &asking
+	client.Transport = listener{client.Transport, responded}
+	c.HTTP = &client
 	return c
 }
 

@@ -168,7 +168,7 @@ func TestSlowResponseIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newDeadFleet(3*AtOnce, 0, true)
 		for i := range f.agents {
-			f.agents[i].Client = client.Client{Server: "http://agent", HTTP: &http.Client{Transport: responding{}}}
+			f.agents[i].Client = client.Client{Server: "http://agent", HTTP: &http.Client{Transport: emptyResponder{}}}
 		}
 		Each(t.Context(), f.agents, 8*time.Second, func(ctx context.Context, c client.Client) (int, error) {
 			f.add(1)
@@ -185,11 +185,11 @@ func TestSlowResponseIsNotSilence(t *testing.T) {
 	})
 }
 
-// The type "responding" is a transport that responds to each request with an empty object.
-type responding struct{}
+// emptyResponder is a transport that responds to each request with an empty object.
+type emptyResponder struct{}
 
 // RoundTrip implements http.RoundTripper.
-func (responding) RoundTrip(request *http.Request) (*http.Response, error) {
+func (emptyResponder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Request: request, Header: http.Header{},
 		Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }

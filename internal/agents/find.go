@@ -118,7 +118,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	best := map[string]pod{}
 	for {
-		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
+		page, err := getPath[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
 			query.Del("continue") // the continue token is no longer valid, so request the first page again
 			continue
@@ -130,7 +130,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 			if p.Spec.NodeName == "" || p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
 				continue
 			}
-			if known, ok := best[p.Spec.NodeName]; !ok || p.better(known) {
+			if known, ok := best[p.Spec.NodeName]; !ok || p.isBetterThan(known) {
 				best[p.Spec.NodeName] = p
 			}
 		}
@@ -147,7 +147,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	var agents []Agent
 	for _, p := range best {
-		agents = append(agents, c.agent(p))
+		agents = append(agents, c.agentOf(p))
 	}
 	slices.SortFunc(agents, func(a, b Agent) int { return cmp.Compare(a.Node, b.Node) })
 	return agents, nil
@@ -158,9 +158,9 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// The method "better" compares two pods and reports whether "p" is more likely to be the node's agent. During a
-// rollout, a node can have two agent pods.
-func (p pod) better(than pod) bool {
+// isBetterThan reports whether the pod p is more likely to be the node's agent than another pod. During a rollout, a
+// node can have two agent pods.
+func (p pod) isBetterThan(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a
 	}
@@ -179,9 +179,9 @@ func (p pod) ready() bool {
 	return false
 }
 
-// The method "agent" returns the agent in the pod "p". The agent's port has the name "metrics" in the pod's
-// specification. The agent uses HTTPS if the readiness probe uses HTTPS.
-func (c *Cluster) agent(p pod) Agent {
+// agentOf returns the agent in the pod "p". The agent's port has the name "metrics" in the pod's specification. The
+// agent uses HTTPS if the readiness probe uses HTTPS.
+func (c *Cluster) agentOf(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {
 		for _, candidate := range container.Ports {

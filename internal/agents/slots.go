@@ -23,19 +23,19 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 	return time.Duration(groups)*max(silentAfter, limit*AtOnce/(AtOnce+maxSilent)) + limit
 }
 
-// The type "slots" limits the number of queries at the same time.
-type slots struct {
+// querySlots limits the number of queries at the same time.
+type querySlots struct {
 	busy   chan struct{} // capacity AtOnce; contains an element for each running query that has no element in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 
-func newSlots() slots {
-	return slots{make(chan struct{}, AtOnce), make(chan struct{}, maxSilent)}
+func newQuerySlots() querySlots {
+	return querySlots{make(chan struct{}, AtOnce), make(chan struct{}, maxSilent)}
 }
 
 // A slot is the right to run one query.
 type slot struct {
-	slots         slots
+	slots         querySlots
 	firstResponse chan struct{} // closed after the agent's first response
 	ended         chan struct{} // closed when the query has ended
 	left          chan struct{} // closed after the slot is free
@@ -43,7 +43,7 @@ type slot struct {
 }
 
 // take waits until a query can begin. The caller must call the method "leave" of the result.
-func (s slots) take() slot {
+func (s querySlots) take() slot {
 	s.busy <- struct{}{}
 	p := slot{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	go p.hold()

@@ -36,7 +36,7 @@ func newTunnel(messages *websocket.Conn) *tunnel {
 // Read implements net.Conn.
 func (t *tunnel) Read(p []byte) (int, error) {
 	for {
-		if err := t.next(); err != nil {
+		if err := t.nextMessage(); err != nil {
 			return 0, err
 		}
 		n, err := t.message.Read(p)
@@ -49,9 +49,9 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// The method "next" reads the beginning of the next data message. If the current message has unread data, the method
-// does nothing.
-func (t *tunnel) next() error {
+// nextMessage reads the beginning of the next data message. If the current message has unread data, nextMessage does
+// nothing.
+func (t *tunnel) nextMessage() error {
 	for t.message == nil {
 		kind, message, err := t.messages.Reader(context.Background())
 		if websocket.CloseStatus(err) >= 0 || errors.Is(err, io.EOF) {

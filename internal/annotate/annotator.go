@@ -95,7 +95,7 @@ func (a *Annotator) Run(ctx context.Context) error {
 // Seen handles a new state of a pod's object. Seen keeps data only about pods that request annotations.
 func (a *Annotator) Seen(pod *corev1.Pod) {
 	uid := string(pod.UID)
-	now, asks := read(pod)
+	now, asks := readRequest(pod)
 	if !asks || pod.Spec.NodeName != a.config.NodeName {
 		a.Gone(uid)
 		return
@@ -136,8 +136,8 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// The method "pod" returns the annotations that a pod requests, and the earliest time of the next write to the pod.
-func (a *Annotator) pod(uid string) (annotationRequest, time.Time, bool) {
+// requestOf returns the annotations that a pod requests, and the earliest time of the next write to the pod.
+func (a *Annotator) requestOf(uid string) (annotationRequest, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pods[uid]
@@ -149,7 +149,7 @@ func (a *Annotator) pod(uid string) (annotationRequest, time.Time, bool) {
 
 // serve writes the requested annotations of a pod. serve omits annotations whose values are not available yet.
 func (a *Annotator) serve(ctx context.Context, uid string) {
-	p, notBefore, asks := a.pod(uid)
+	p, notBefore, asks := a.requestOf(uid)
 	if !asks {
 		a.retries.Forget(uid)
 		return
@@ -170,7 +170,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 		return
 	}
 	// The pod might have changed during the wait for the rate limit, so serve reads the latest state.
-	if p, _, asks = a.pod(uid); !asks {
+	if p, _, asks = a.requestOf(uid); !asks {
 		a.retries.Forget(uid)
 		return
 	}
@@ -185,11 +185,11 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if len(values) == had {
 		return
 	}
-	err := a.limited(ctx, p)
+	err := a.checkPolicy(ctx, p)
 	if err == nil {
 		err = a.apply(ctx, p, values, "")
 	}
-	a.written(uid, p, values, err)
+	a.handleResult(uid, p, values, err)
 }
 
 // startUpValue returns the value of the annotation "podlapse.dev/startup", or "" if the value is not available.
@@ -205,8 +205,8 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// The method "written" handles the API server's response to a write.
-func (a *Annotator) written(uid string, p annotationRequest, values map[string]string, err error) {
+// handleResult handles the API server's response to a write.
+func (a *Annotator) handleResult(uid string, p annotationRequest, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
 	switch result {
@@ -220,14 +220,14 @@ func (a *Annotator) written(uid string, p annotationRequest, values map[string]s
 		a.queue.AddAfter(uid, a.retries.When(uid)) // a change from the pod watch ends this wait early
 	case resultRefused:
 		a.retries.Forget(uid)
-		a.later(uid, refusedRetry)
+		a.delayWrite(uid, refusedRetry)
 		a.config.Report(false, worded(err))
 	default:
 		wait := a.retries.When(uid)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			wait = max(wait, min(time.Duration(seconds)*time.Second, maxRetry))
 		}
-		a.later(uid, wait)
+		a.delayWrite(uid, wait)
 		a.config.Report(false, worded(err))
 	}
 }
@@ -249,9 +249,9 @@ func (a *Annotator) got(uid string, p annotationRequest, values map[string]strin
 	}
 }
 
-// The method "later" delays the next write to a pod. If the pod's set of missing annotations changes, Seen ends the
-// delay. All other changes of the pod leave the delay unchanged.
-func (a *Annotator) later(uid string, wait time.Duration) {
+// delayWrite delays the next write to a pod. If the pod's set of missing annotations changes, Seen ends the delay. All
+// other changes of the pod leave the delay unchanged.
+func (a *Annotator) delayWrite(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.pods[uid]; p != nil {

@@ -19,17 +19,17 @@ const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"se
 func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{RequestStartUp: "true", "other": "stays"}))
-	starting := settled()
+	starting := settledTimeline()
 	starting.Partial = true
 	h.settle("uid-web", starting)
-	h.start()
+	h.startAgent()
 	h.eventually("asked for", func() bool { return h.agent.waiting() == 1 })
 	h.settle("uid-web", starting)
 	time.Sleep(2 * changesWithin) // time in which no request must be sent
 	if applies := h.cluster.Applies(); len(applies) > 0 {
 		t.Fatalf("applied %+v during the start-up", applies)
 	}
-	h.settle("uid-web", settled())
+	h.settle("uid-web", settledTimeline())
 	h.eventually("annotated", func() bool { return h.annotation("web", StartUp) == settledText })
 	h.quiet()
 	if h.annotation("web", "other") != "stays" || h.annotation("web", Time) != "" {
@@ -44,13 +44,13 @@ func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 	h := newHarness(t)
 	h.now = func() time.Time { return time.Date(2026, 8, 17, 14, 0, 0, 5e8, time.FixedZone("", 7200)) }
 	h.cluster.Put(pod("web", nil))
-	h.start()
+	h.startAgent()
 	h.eventually("seen", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.observed > 0 })
 	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) == "2026-08-17T12:00:00Z" })
 	h.quiet()
 	// Much later, the pod also requests the annotation StartUp. The existing annotation Time must not change.
-	h.settle("uid-web", settled())
+	h.settle("uid-web", settledTimeline())
 	asks := h.cluster.Pod("ns", "web")
 	asks.Annotations[RequestStartUp] = "true"
 	h.now = time.Now
@@ -74,9 +74,9 @@ func TestExistingAnnotationIsKept(t *testing.T) {
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	h.cluster.Put(going)
 	for _, name := range []string{"timed", "annotated", "no", "foreign"} {
-		h.settle("uid-"+name, settled())
+		h.settle("uid-"+name, settledTimeline())
 	}
-	h.start()
+	h.startAgent()
 	h.eventually("annotated", func() bool { return h.annotation("foreign", StartUp) != "" })
 	h.agent.Seen(elsewhere) // like a watch without a field selector
 	h.quiet()
@@ -94,14 +94,14 @@ func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		h.cluster.Put(pod(name, map[string]string{RequestStartUp: "true", RequestTime: ""}))
 	}
-	h.settle("uid-a", settled())
-	h.start()
+	h.settle("uid-a", settledTimeline())
+	h.startAgent()
 	h.eventually("annotated", func() bool { return h.annotation("a", StartUp) != "" && h.annotation("b", Time) != "" })
 	h.stop()
 	before := h.annotation("b", Time)
-	h.settle("uid-b", settled())
+	h.settle("uid-b", settledTimeline())
 	h.settle("uid-a", timeline.Timeline{State: timeline.StateReady, Reconstructed: true})
-	h.start()
+	h.startAgent()
 	h.eventually("annotated", func() bool { return h.annotation("b", StartUp) != "" })
 	h.quiet()
 	if got := h.annotation("a", StartUp); got != settledText {
@@ -138,7 +138,7 @@ func TestConflictsAreRetried(t *testing.T) {
 			h.cluster.Put(raced)
 		}
 	})
-	h.start()
+	h.startAgent()
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 	h.quiet()
 	if h.annotation("web", "changed") != "x" || h.annotation("raced", Time) != "of another" {
@@ -169,7 +169,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 			h := newHarness(t)
 			h.cluster.ResponseApplies(test.code, test.reason, "no")
 			h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
-			h.start()
+			h.startAgent()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
 			h.eventually("asked", func() bool { return count() >= 1 })
 			reported := func() string {
@@ -196,7 +196,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 			}
 			version := h.cluster.Pod("ns", "web").ResourceVersion
 			h.eventually("heard of", func() bool {
-				p, _, ok := h.agent.pod("uid-web")
+				p, _, ok := h.agent.requestOf("uid-web")
 				return ok && p.version == version
 			})
 			time.Sleep(100 * time.Millisecond) // time in which no request must be sent
@@ -216,7 +216,7 @@ func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
-	h.start()
+	h.startAgent()
 	conflicts := h.agent.metrics.requests.WithLabelValues(resultConflict)
 	h.eventually("tried", func() bool { return testutil.ToFloat64(conflicts) >= 1 })
 	h.quiet()
@@ -240,7 +240,7 @@ func TestPodWithSameNameIsNotAnnotated(t *testing.T) {
 			h.cluster.Put(next)
 		}
 	})
-	h.start()
+	h.startAgent()
 	h.eventually("tried", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return replaced })
 	h.quiet()
 	if applies := h.cluster.Applies(); len(applies) > 0 {
@@ -249,7 +249,7 @@ func TestPodWithSameNameIsNotAnnotated(t *testing.T) {
 }
 
 func TestAnnotationIsBounded(t *testing.T) {
-	long := settled()
+	long := settledTimeline()
 	long.Phases[2].Container = strings.Repeat("é", 3000)
 	text, err := startUpText(long)
 	if err != nil || len(text) > 1024 || !strings.Contains(text, "…") || !strings.Contains(text, `"network":1.5`) {

@@ -34,7 +34,7 @@ func Feature() feature.Feature {
 			if !on {
 				return nil
 			}
-			return []feature.Finding{check(ctx, api)}
+			return []feature.Finding{checkPermissions(ctx, api)}
 		},
 		Start: func(agent feature.Agent) feature.Hooks {
 			if !on {
@@ -60,10 +60,10 @@ type follower struct{ *Annotator }
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
 func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
 
-// The function "check" tests whether the agent can patch pods, and whether the API server supports policies that limit
-// this permission. The function "check" does not test that a policy exists, because reading policies requires another
-// permission. The annotator tests the policy before the first write.
-func check(ctx context.Context, api feature.APIServer) feature.Finding {
+// checkPermissions tests whether the agent can patch pods, and whether the API server supports policies that limit this
+// permission. It does not test that a policy exists, because reading policies requires another permission. The
+// annotator tests the policy before the first write.
+func checkPermissions(ctx context.Context, api feature.APIServer) feature.Finding {
 	f := feature.Finding{
 		Subject: part,
 		Detail:  "can patch pods; the agent tests before its first write that a policy limits this permission",

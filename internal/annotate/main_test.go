@@ -83,8 +83,8 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
-// The method "start" runs an agent until the test ends or calls the function "stop".
-func (h *harness) start() {
+// startAgent runs an agent until the test ends or calls the function "stop".
+func (h *harness) startAgent() {
 	h.agent = New(Config{
 		Client: h.client, NodeName: nodeName, Timelines: h.timelines, Now: h.now, Report: h.report,
 		Registerer: prometheus.NewRegistry(),
@@ -140,8 +140,8 @@ func pod(name string, annotations map[string]string) *corev1.Pod {
 	}
 }
 
-// The function "settled" returns a timeline of a start-up of three seconds.
-func settled() timeline.Timeline {
+// settledTimeline returns a timeline of a start-up of three seconds.
+func settledTimeline() timeline.Timeline {
 	at := time.Date(2026, 8, 17, 12, 0, 0, 0, time.UTC)
 	return timeline.Timeline{
 		State: timeline.StateReady, CreatedAt: at, SettledAt: at.Add(3 * time.Second),

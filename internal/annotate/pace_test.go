@@ -19,10 +19,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "responses" is a fake API server in a synctest bubble, and records the times of the requests.
-type responses struct {
-	agent *Annotator
-	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
+// fakeServer is a fake API server in a synctest bubble, and records the times of the requests.
+type fakeServer struct {
+	agent        *Annotator
+	requestTimes []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -31,17 +31,17 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // inTime runs an agent in a synctest bubble for the given length.
-func inTime(t *testing.T, length time.Duration, response func(a *responses, r *http.Request) (*http.Response, error),
-	begin func(a *responses), judge func(a *responses)) {
+func inTime(t *testing.T, length time.Duration, response func(a *fakeServer, r *http.Request) (*http.Response, error),
+	begin func(a *fakeServer), judge func(a *fakeServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a, begunAt := &responses{}, time.Now()
+		a, begunAt := &fakeServer{}, time.Now()
 		client, err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("dryRun") != "" {
 					return refusedByPolicy()
 				}
-				a.asked = append(a.asked, time.Since(begunAt))
+				a.requestTimes = append(a.requestTimes, time.Since(begunAt))
 				return response(a, r)
 			})})
 		if err != nil {
@@ -77,23 +77,23 @@ func refusedByPolicy() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// The function "written" returns the API server's response to an accepted patch.
-func written() (*http.Response, error) {
+// acceptPatch returns the API server's response to an accepted patch.
+func acceptPatch() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(recorder, `{"kind":"Pod","apiVersion":"v1"}`)
 	return recorder.Result(), nil
 }
 
-// The function "busy" returns the API server's response to a request that API Priority and Fairness rejects.
-func busy(retryAfter string) (*http.Response, error) {
+// rejectAsBusy returns the API server's response to a request that API Priority and Fairness rejects.
+func rejectAsBusy(retryAfter string) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Retry-After", retryAfter)
 	http.Error(recorder, "Too many requests, please try again later.", http.StatusTooManyRequests)
 	return recorder.Result(), nil
 }
 
-func (a *responses) count(result string) float64 {
+func (a *fakeServer) count(result string) float64 {
 	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
 }
 
@@ -101,17 +101,17 @@ func (a *responses) count(result string) float64 {
 // requests immediately, and then five per second.
 func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
-	inTime(t, 10*time.Second, func(*responses, *http.Request) (*http.Response, error) { return written() },
-		func(a *responses) {
+	inTime(t, 10*time.Second, func(*fakeServer, *http.Request) (*http.Response, error) { return acceptPatch() },
+		func(a *fakeServer) {
 			for i := range pods {
 				a.agent.Seen(pod(fmt.Sprint("pod-", i), map[string]string{RequestTime: ""}))
 			}
 		},
-		func(a *responses) {
-			if len(a.asked) != pods {
-				t.Fatalf("asked %d times", len(a.asked))
+		func(a *fakeServer) {
+			if len(a.requestTimes) != pods {
+				t.Fatalf("asked %d times", len(a.requestTimes))
 			}
-			for i, at := range a.asked {
+			for i, at := range a.requestTimes {
 				soonest := time.Duration(max(0, i-burst)) * time.Second / perSecond
 				if at < soonest || at > soonest+time.Second {
 					t.Errorf("request %d after %s, want %s", i, at, soonest)
@@ -123,12 +123,12 @@ func TestRequestsAreRateLimited(t *testing.T) {
 // TestLatestPodIsAnnotated checks that a write that waited for the rate limit uses the latest version of the pod.
 func TestLatestPodIsAnnotated(t *testing.T) {
 	versions := []string{}
-	inTime(t, 5*time.Second, func(_ *responses, r *http.Request) (*http.Response, error) {
+	inTime(t, 5*time.Second, func(_ *fakeServer, r *http.Request) (*http.Response, error) {
 		body := make([]byte, 4096)
 		n, _ := r.Body.Read(body)
 		versions = append(versions, string(body[:n]))
-		return written()
-	}, func(a *responses) {
+		return acceptPatch()
+	}, func(a *fakeServer) {
 		for a.agent.limit.TryAccept() { // the rate limit allows the next request after 0.2 s
 		}
 		waits := pod("waits", map[string]string{RequestTime: ""})
@@ -140,7 +140,7 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 		waits.ResourceVersion = "new"
 		a.agent.Seen(waits)
 		a.agent.Gone("uid-goes")
-	}, func(*responses) {
+	}, func(*fakeServer) {
 		if len(versions) != 1 || !strings.Contains(versions[0], `"resourceVersion":"new"`) {
 			t.Errorf("wrote %q", versions)
 		}
@@ -150,29 +150,29 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 // TestBusyAPIServer checks that an API server without responses does not block the agent forever, and that the agent
 // respects Retry-After.
 func TestBusyAPIServer(t *testing.T) {
-	inTime(t, responseTimeout+time.Second, func(_ *responses, r *http.Request) (*http.Response, error) {
+	inTime(t, responseTimeout+time.Second, func(_ *fakeServer, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
-	}, func(a *responses) { a.agent.Seen(pod("web", map[string]string{RequestTime: ""})) },
-		func(a *responses) {
+	}, func(a *fakeServer) { a.agent.Seen(pod("web", map[string]string{RequestTime: ""})) },
+		func(a *fakeServer) {
 			if a.count(resultFailed) != 1 {
-				t.Errorf("%v requests failed, requests at %v", a.count(resultFailed), a.asked)
+				t.Errorf("%v requests failed, requests at %v", a.count(resultFailed), a.requestTimes)
 			}
 		})
-	inTime(t, time.Minute, func(a *responses, _ *http.Request) (*http.Response, error) {
-		if len(a.asked) == 1 {
-			return busy("20")
+	inTime(t, time.Minute, func(a *fakeServer, _ *http.Request) (*http.Response, error) {
+		if len(a.requestTimes) == 1 {
+			return rejectAsBusy("20")
 		}
-		return written()
-	}, func(a *responses) {
+		return acceptPatch()
+	}, func(a *fakeServer) {
 		a.agent.Seen(pod("web", map[string]string{RequestTime: ""}))
 		synctest.Wait()
 		// The change does not shorten the wait.
 		a.agent.Seen(pod("web", map[string]string{RequestTime: "", "changed": "x"}))
-	}, func(a *responses) {
-		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
+	}, func(a *fakeServer) {
+		if len(a.requestTimes) != 2 || a.requestTimes[1] < 20*time.Second || a.requestTimes[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
-			t.Errorf("asked at %v", a.asked)
+			t.Errorf("asked at %v", a.requestTimes)
 		}
 	})
 }
@@ -185,11 +185,11 @@ func TestWatchEventBeforePatchResponse(t *testing.T) {
 	newer := annotationRequest{uid: "1", version: "2", time: true}
 	a.pods["1"] = &pendingPod{annotationRequest: newer}
 	a.got("1", annotationRequest{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
-	if p, _, ok := a.pod("1"); !ok || !p.time || len(p.owned) != 0 {
+	if p, _, ok := a.requestOf("1"); !ok || !p.time || len(p.owned) != 0 {
 		t.Errorf("asks for %+v, %t", p, ok)
 	}
 	a.got("1", newer, map[string]string{Time: "now"})
-	if _, _, ok := a.pod("1"); ok {
+	if _, _, ok := a.requestOf("1"); ok {
 		t.Error("asks on")
 	}
 }
@@ -210,7 +210,7 @@ func TestOtherManagersFieldsAreNotOwned(t *testing.T) {
 		p := pod("web", map[string]string{RequestStartUp: "true", Time: "then"})
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: c.manager, Operation: c.operation,
 			FieldsV1: metav1.NewFieldsV1(c.fields)}}
-		if a, asks := read(p); !asks || (a.owned[Time] == "then") != c.want {
+		if a, asks := readRequest(p); !asks || (a.owned[Time] == "then") != c.want {
 			t.Errorf("%+v: owns %v, asks %t", c, a.owned, asks)
 		}
 	}

@@ -12,8 +12,8 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
 	h.cluster.Put(pod("web", map[string]string{RequestStartUp: "true", RequestTime: ""}))
-	h.settle("uid-web", settled())
-	h.start()
+	h.settle("uid-web", settledTimeline())
+	h.startAgent()
 	h.eventually("reported", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func TestPolicyIsTestedByDryRun(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		h.cluster.Put(pod(name, map[string]string{RequestTime: ""}))
 	}
-	h.start()
+	h.startAgent()
 	for _, name := range []string{"a", "b", "c"} {
 		h.eventually("annotated", func() bool { return h.annotation(name, Time) != "" })
 		if h.annotation(name, Forbidden) != "" {

@@ -32,9 +32,9 @@ type annotationRequest struct {
 	owned map[string]string
 }
 
-// read returns the annotations that a pod requests and does not have yet. The second result is false if the pod has all
-// requested annotations, or if the pod is being deleted.
-func read(pod *corev1.Pod) (annotationRequest, bool) {
+// readRequest returns the annotations that a pod requests and does not have yet. The second result is false if the pod
+// has all requested annotations, or if the pod is being deleted.
+func readRequest(pod *corev1.Pod) (annotationRequest, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := annotationRequest{
 		startUp: pod.Annotations[RequestStartUp] == "true" && !has(StartUp),
@@ -48,17 +48,17 @@ func read(pod *corev1.Pod) (annotationRequest, bool) {
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
-		if value, ok := pod.Annotations[name]; ok && owns(pod.ManagedFields, name) {
+		if value, ok := pod.Annotations[name]; ok && isOwned(pod.ManagedFields, name) {
 			a.owned[name] = strings.Clone(value)
 		}
 	}
 	return a, true
 }
 
-// The function "owns" reports whether the agent applied an annotation and no other client changed the annotation later.
-// In FieldsV1 (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters of an
-// annotation's name need no escaping in JSON.
-func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
+// isOwned reports whether the agent applied an annotation and no other client changed the annotation later. In FieldsV1
+// (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters of an annotation's
+// name need no escaping in JSON.
+func isOwned(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
 			bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+annotation+`"`)) {

@@ -33,7 +33,7 @@ func compare(first, second []*sample, comparisons int) api.WorkloadDifference {
 		}
 		return list
 	}
-	t := test(totals(first), totals(second), comparisons)
+	t := compareDurations(totals(first), totals(second), comparisons)
 	d := api.WorkloadDifference{
 		Verdict: t.verdict, Seconds: api.Seconds(t.difference), Error: api.Seconds(t.err), P: t.p,
 		PWithErrors: t.pWithErrors, Parts: []api.WorkloadPart{}, Other: api.Seconds(t.difference),
@@ -54,11 +54,11 @@ type tested struct {
 	p, pWithErrors  float64
 }
 
-// The function "test" compares two groups of durations. A difference is more than noise only if both the rank test and
-// the means show the difference. The rank test and the means must also show the difference if each duration has its
-// least favorable value within its error bound: the largest value in the faster group, and the smallest value in the
-// slower group.
-func test(first, second []interval, comparisons int) tested {
+// compareDurations compares two groups of durations. A difference is more than noise only if both the rank test and the
+// means show the difference. The rank test and the means must also show the difference if each duration has its least
+// favorable value within its error bound: the largest value in the faster group, and the smallest value in the slower
+// group.
+func compareDurations(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
 	high := func(i interval) time.Duration { return i.high }
@@ -151,7 +151,7 @@ func candidatesOf(first, second []*sample, whole time.Duration) []api.WorkloadPa
 			max(difference, -difference).Seconds() < minPart*max(whole, -whole).Seconds() {
 			continue
 		}
-		t := test(intervalsOf(first, key), intervalsOf(second, key), 1)
+		t := compareDurations(intervalsOf(first, key), intervalsOf(second, key), 1)
 		p := max(t.p, t.pWithErrors)
 		if t.verdict != api.MoreThanNoise || cmp.Compare(t.difference, 0) != cmp.Compare(difference, 0) {
 			p = 1
@@ -173,7 +173,7 @@ func meansByWork(samples []*sample) map[work]time.Duration {
 func intervalsOf(samples []*sample, key work) []interval {
 	list := make([]interval, 0, len(samples))
 	for _, s := range samples {
-		list = append(list, s.of(key))
+		list = append(list, s.timeOf(key))
 	}
 	return list
 }

@@ -98,7 +98,7 @@ func TestNoiseIsRarelyADifference(t *testing.T) {
 				lists[g] = append(lists[g], interval{d, d, d})
 			}
 		}
-		if test(lists[0], lists[1], 1).verdict == api.MoreThanNoise {
+		if compareDurations(lists[0], lists[1], 1).verdict == api.MoreThanNoise {
 			wrong++
 		}
 	}
@@ -121,7 +121,7 @@ func TestStatementsHoldForAllAllowedDurations(t *testing.T) {
 				lists[g] = append(lists[g], interval{at, max(at-err, 0), at + err})
 			}
 		}
-		got := test(lists[0], lists[1], 1)
+		got := compareDurations(lists[0], lists[1], 1)
 		if got.verdict != api.MoreThanNoise {
 			continue
 		}

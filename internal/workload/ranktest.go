@@ -84,7 +84,7 @@ func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	if small*small*n*n <= maxExact {
 		return exact(ranks, small, expected, distance), shift
 	}
-	return approximate(small, n, ties, distance), shift
+	return normalProbability(small, n, ties, distance), shift
 }
 
 // doubledRanks returns twice the rank of each value, so that mean ranks are integers. The result lists the ranks of
@@ -142,9 +142,9 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	return far / all
 }
 
-// The function "approximate" returns the probability of a difference of at least "distance", according to the normal
+// normalProbability returns the probability of a difference of at least "distance", according to the normal
 // approximation. The argument "distance" is the distance between the sum of the doubled ranks and its expected value.
-func approximate(small, total int, ties float64, distance int) float64 {
+func normalProbability(small, total int, ties float64, distance int) float64 {
 	m, n := float64(small), float64(total)
 	variance := m * (n - m) / 12 * (n + 1 - ties/(n*(n-1)))
 	if variance <= 0 {

@@ -57,7 +57,7 @@ func TestRankTestAgainstPublishedValues(t *testing.T) {
 // TestApproximationAgainstPublishedValues uses SciPy's example with method="asymptotic", and the example of R's
 // wilcox.test, W = 127.5, p-value = 0.0001208.
 func TestApproximationAgainstPublishedValues(t *testing.T) {
-	if p := approximate(4, 9, 0, 14); math.Abs(p-0.11134688653314041) > 1e-12 {
+	if p := normalProbability(4, 9, 0, 14); math.Abs(p-0.11134688653314041) > 1e-12 {
 		t.Errorf("SciPy: p %v", p)
 	}
 	ranks, ties := doubledRanks(ozoneMay, ozoneAug)
@@ -68,7 +68,7 @@ func TestApproximationAgainstPublishedValues(t *testing.T) {
 	if w := float64(sum)/2 - 26*27/2; w != 127.5 {
 		t.Errorf("R: W %v, want 127.5", w)
 	}
-	if p := approximate(26, 52, ties, 26*53-sum); math.Abs(p-0.0001208) > 5e-8 {
+	if p := normalProbability(26, 52, ties, 26*53-sum); math.Abs(p-0.0001208) > 5e-8 {
 		t.Errorf("R: p %v, want 0.0001208", p)
 	}
 }
@@ -84,7 +84,7 @@ func TestExactAgainstApproximation(t *testing.T) {
 	for _, rank := range ranks[:20] {
 		sum += rank
 	}
-	x, y := exact(ranks, 20, 20*41, 20*41-sum), approximate(20, 40, ties, 20*41-sum)
+	x, y := exact(ranks, 20, 20*41, 20*41-sum), normalProbability(20, 40, ties, 20*41-sum)
 	if x < 0.01 || x > 0.2 || math.Abs(x-y) > 0.02*x {
 		t.Errorf("exact %v, approximate %v", x, y)
 	}
@@ -134,7 +134,7 @@ func TestTooFew(t *testing.T) {
 		{3, 5, 1, api.MoreThanNoise}, {4, 4, 1, api.MoreThanNoise}, {4, 4, 2, api.TooFew},
 		{4, 5, 2, api.MoreThanNoise}, {3, 60, 20, api.MoreThanNoise},
 	} {
-		got := test(group(c.a, 8*time.Second), group(c.b, 80*time.Second), c.comparisons)
+		got := compareDurations(group(c.a, 8*time.Second), group(c.b, 80*time.Second), c.comparisons)
 		if got.verdict != c.want || got.p == 0 && c.a >= MinStartUps {
 			t.Errorf("%d and %d, %d comparisons: %+v, want %s", c.a, c.b, c.comparisons, got, c.want)
 		}

@@ -31,8 +31,8 @@ type sample struct {
 	record *api.Record
 	total  interval
 	shares map[work]share
-	// The field "possible" contains, for each phase, the time that can belong to this phase although the record assigns
-	// the time to other work.
+	// possible contains, for each phase, the time that can belong to this phase although the record assigns the time to
+	// other work.
 	possible map[timeline.Phase]time.Duration
 	anywhere time.Duration // unattributed time without candidates; this time can belong to any phase
 	image    imageState
@@ -68,17 +68,17 @@ func newSample(record *api.Record) (*sample, bool) {
 			return nil, false // the phases of a valid record add up to the total
 		}
 		rest -= length
-		s.add(phase, length, bound)
+		s.addPhase(phase, length, bound)
 	}
 	if rest > 0 {
-		s.add(api.PhaseRecord{Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown}, rest, 0)
+		s.addPhase(api.PhaseRecord{Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown}, rest, 0)
 	}
 	return s, true
 }
 
-// The method "add" adds the time of one phase. An untrusted server can send any error bound, so the method limits each
-// error bound to the longest possible duration of the start-up.
-func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
+// addPhase adds the time of one phase. An untrusted server can send any error bound, so addPhase limits each error
+// bound to the longest possible duration of the start-up.
+func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	capped := func(d time.Duration) time.Duration { return min(d, s.total.high) }
 	bound = capped(bound)
 	key := work{phase.Phase, phase.Cause}
@@ -98,9 +98,9 @@ func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
 	}
 }
 
-// The method "of" returns the time of one kind of work. The lower bound excludes all time that might belong to other
-// work. The upper bound includes all time that might belong to this kind of work.
-func (s *sample) of(key work) interval {
+// timeOf returns the time of one kind of work. The lower bound excludes all time that might belong to other work. The
+// upper bound includes all time that might belong to this kind of work.
+func (s *sample) timeOf(key work) interval {
 	of := s.shares[key]
 	return interval{of.length, max(of.proven-of.provenErr, 0),
 		of.length + of.err + s.possible[key.phase] + s.anywhere}

@@ -29,7 +29,7 @@ func Summarize(records []api.Record, options Options) api.WorkloadSummary {
 	all := unique(records)
 	var samples []*sample
 	for _, record := range all {
-		if sample, ok := count(&s.StartUps, record); ok {
+		if sample, ok := countStartUp(&s.StartUps, record); ok {
 			samples = append(samples, sample)
 		}
 	}
@@ -53,8 +53,8 @@ func Summarize(records []api.Record, options Options) api.WorkloadSummary {
 	return s
 }
 
-// The function "count" counts one start-up, and returns its sample if the start-up is measured.
-func count(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
+// countStartUp counts one start-up, and returns its sample if the start-up is measured.
+func countStartUp(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
 	switch record.State {
 	case timeline.StateReady, timeline.StateSucceeded:
 		s, ok := newSample(record)

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
-// The function "encoded" returns the line of a record.
-func encoded(t *testing.T, record any) []byte {
+// encodeLine returns the line of a record.
+func encodeLine(t *testing.T, record any) []byte {
 	t.Helper()
 	line, err := EncodeLine(record)
 	if err != nil {
@@ -31,7 +31,7 @@ func encoded(t *testing.T, record any) []byte {
 func indented(t *testing.T, record Record) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, encoded(t, record), "", "  "); err != nil {
+	if err := json.Indent(&out, encodeLine(t, record), "", "  "); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -47,7 +47,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	reconstructed.Reconstructed = true
 	for _, in := range []timeline.Timeline{startuptest.ColdStart(), startuptest.StillPulling(), reconstructed, {}} {
 		want := NewRecord(in)
-		line := encoded(t, want)
+		line := encodeLine(t, want)
 		var got Record
 		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRecordPhasesAddUp(t *testing.T) {
 		}
 		in.SettledAt, in.Total = at, at.Sub(in.CreatedAt)
 
-		line := encoded(t, NewRecord(in))
+		line := encodeLine(t, NewRecord(in))
 		var plain struct {
 			Total  json.Number `json:"total_seconds"`
 			Phases []struct {

@@ -12,7 +12,7 @@ import (
 func TestFixturesMatchSchema(t *testing.T) {
 	schema := startuptest.TimelineSchema(t)
 	for _, tl := range append(startuptest.All(), timeline.Timeline{State: timeline.StateStarting, Partial: true}) {
-		schema.Check(t, encoded(t, NewRecord(tl)))
+		schema.Check(t, encodeLine(t, NewRecord(tl)))
 	}
 }
 
@@ -45,7 +45,7 @@ func TestNodeStartUpMatchesSchema(t *testing.T) {
 	startuptest.Fill(&line)
 	line.NodeStartUp.State = "ready"
 	schema := startuptest.ReadSchema(t, "docs/records.schema.json", "#/$defs/node_startup_line")
-	text := encoded(t, line)
+	text := encodeLine(t, line)
 	schema.Check(t, text)
 	spoiled := strings.Replace(string(text), `"phases":[{`, `"phases":[{"other":1,`, 1)
 	if spoiled == string(text) || schema.Validate([]byte(spoiled)) == nil {

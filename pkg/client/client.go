@@ -215,18 +215,18 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 		return decoded, err
 	}
 	if err := json.Unmarshal(body, &decoded); err != nil {
-		return decoded, fmt.Errorf("read the response from %s: %w; %w", c.host(), err, ErrNotAnAgent)
+		return decoded, fmt.Errorf("read the response from %s: %w; %w", c.serverHost(), err, ErrNotAnAgent)
 	}
 	return decoded, nil
 }
 
 // notAnAgent returns the error for a response that does not come from an agent.
 func (c Client) notAnAgent(what string) error {
-	return fmt.Errorf("read the response from %s: %s; %w", c.host(), what, ErrNotAnAgent)
+	return fmt.Errorf("read the response from %s: %s; %w", c.serverHost(), what, ErrNotAnAgent)
 }
 
-// The method "host" returns the server's address without a password.
-func (c Client) host() string {
+// serverHost returns the server's address without a password.
+func (c Client) serverHost() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {
 		return "the agent"

@@ -13,7 +13,7 @@ import (
 
 func TestPodsOfSeveralPages(t *testing.T) {
 	var asked []string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())
 		if r.URL.Query().Get("continue") == "" {
 			fmt.Fprint(w, `{"items":[{"name":"a"},{"name":"b"}],"continue":"t","remaining":1}`)
@@ -53,7 +53,7 @@ func TestPodsOfSeveralPages(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	var asked []string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())
 		if r.URL.RawQuery == "" {
 			fmt.Fprint(w, `{}`) // not an agent
@@ -78,7 +78,7 @@ func TestTotals(t *testing.T) {
 
 func TestWorkload(t *testing.T) {
 	var asked []string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())
 		if r.URL.RawQuery == "" {
 			fmt.Fprint(w, `{}`) // not an agent
@@ -101,7 +101,7 @@ func TestWorkload(t *testing.T) {
 
 func TestPhases(t *testing.T) {
 	responses := []string{`{"items":[{"phase":"pull","cause":"registry","text":"x"}]}`, `{}`}
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() != "/proxy/api/v1/phases" {
 			t.Errorf("requested %s", r.URL)
 		}
@@ -118,7 +118,7 @@ func TestPhases(t *testing.T) {
 
 func TestPulls(t *testing.T) {
 	var asked string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
 		fmt.Fprint(w, `{"items":[],"recent":[{"pod":"web-0"}]}`)
 	})
@@ -132,7 +132,7 @@ func TestPulls(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"error":"not_found","reason":"no pod"}`)
 	})
@@ -156,7 +156,7 @@ func TestRefusal(t *testing.T) {
 // TestRefusalOfTheAPIServer distinguishes errors of the API server's proxy from errors of the agent behind the
 // proxy.
 func TestRefusalOfTheAPIServer(t *testing.T) {
-	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(
 			w,
@@ -176,7 +176,7 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 // reports as required.
 func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		shown = r.Header.Get("Authorization")
 		if challenge != "" {
 			w.Header().Set("WWW-Authenticate", challenge)
@@ -227,7 +227,7 @@ func TestOtherServers(t *testing.T) {
 		`{"items":[],"continue":"x"}`:             "the list has no last page",
 		`{"items":[{"name":"a"}],"continue":"x"}`: "the list has no last page",
 	} {
-		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+		c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 		var err error
 		for _, err = range c.Pods(t.Context(), Filter{}) {
 		}
@@ -238,13 +238,13 @@ func TestOtherServers(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	if _, err := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+	if _, err := startAgent(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{}`)
 	}).Pulls(t.Context()); !errors.Is(err, ErrNotAnAgent) {
 		t.Error(err)
 	}
 	pages := 0
-	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) {
 		pages++
 		fmt.Fprintf(w, `{"items":[%s{"name":"a"}],"continue":"%d"}`, strings.Repeat(`{"name":"a"},`, 999), pages)
 	})
@@ -260,7 +260,7 @@ func TestOtherServers(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	const list = `{"kind":"PodList","items":[]}`
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		if want := "/proxy/api/v1/objects/pods?labelSelector=app%3Dweb&namespace=shop"; r.URL.String() != want {
 			t.Errorf("requests %s, want %s", r.URL, want)
 		}

@@ -17,8 +17,8 @@ import (
 const (
 	// retryDelay is the time between a broken connection and the next attempt of Follow.
 	retryDelay = 2 * time.Second
-	// The constant "silence" is the longest allowed time without data. The agent sends data at least every 15 s.
-	silence = 45 * time.Second
+	// maxSilence is the longest allowed time without data. The agent sends data at least every 15 s.
+	maxSilence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
 	maxEvent = 16 << 20
@@ -63,7 +63,7 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 			return ctx.Err()
 		case errors.As(err, &stopped):
 			return stopped.err
-		case errors.As(err, &refused) && refused.permanent():
+		case errors.As(err, &refused) && refused.isPermanent():
 			return err
 		}
 		if err := handle(Event{Kind: KindBroken, Err: err}); err != nil {
@@ -79,13 +79,13 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// The method "permanent" reports whether the refusal is permanent. A retry after a permanent refusal cannot succeed.
-func (r *Refusal) permanent() bool {
+// isPermanent reports whether the refusal is permanent. A retry after a permanent refusal cannot succeed.
+func (r *Refusal) isPermanent() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
 // errSilent means that Follow closed a connection because no data arrived.
-var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
+var errSilent = fmt.Errorf("the agent sent nothing for %s", maxSilence)
 
 // handleError wraps an error of the caller's function "handle".
 type handleError struct{ err error }
@@ -107,7 +107,7 @@ func (f *follower) connect(ctx context.Context) error {
 	if f.lastID != "" {
 		header.Set("Last-Event-ID", f.lastID)
 	}
-	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	quiet := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
 	defer quiet.Stop()
 	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
 	if err != nil {
@@ -118,11 +118,11 @@ func (f *follower) connect(ctx context.Context) error {
 	if err := f.deliver(Event{Kind: KindOpen}); err != nil {
 		return err
 	}
-	quiet.Reset(silence)
+	quiet.Reset(maxSilence)
 	reader := frameReader{lines: bufio.NewScanner(response.Body)}
 	reader.lines.Buffer(nil, maxEvent)
 	for {
-		got, err := reader.next(func() { quiet.Reset(silence) })
+		got, err := reader.readEvent(func() { quiet.Reset(maxSilence) })
 		if err != nil {
 			return causeOf(ctx, err)
 		}
@@ -130,7 +130,7 @@ func (f *follower) connect(ctx context.Context) error {
 		if err := f.take(ctx, got); err != nil {
 			return err
 		}
-		quiet.Reset(silence)
+		quiet.Reset(maxSilence)
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	var err error
 	switch got.kind {
 	case KindReset:
-		if err := f.list(ctx); err != nil {
+		if err := f.listAll(ctx); err != nil {
 			return err // the next connection begins with KindReset
 		}
 		f.lastID = got.id
@@ -173,8 +173,8 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// The method "list" passes all current start-ups to the function "handle".
-func (f *follower) list(ctx context.Context) error {
+// listAll passes all current start-ups to the function "handle".
+func (f *follower) listAll(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
 	there := f.filter
@@ -214,9 +214,8 @@ type frame struct {
 // fields id, event and data, and ignores all other fields and comments.
 type frameReader struct{ lines *bufio.Scanner }
 
-// The method "next" reads the stream up to the end of the next event with data, and calls the function "alive" for each
-// line.
-func (r frameReader) next(alive func()) (frame, error) {
+// readEvent reads the stream up to the end of the next event with data, and calls the function "alive" for each line.
+func (r frameReader) readEvent(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {
 		alive()

@@ -19,7 +19,7 @@ import (
 func TestFollowResumes(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/stream") {
 			if r.URL.Query().Get("gone") != "false" {
 				t.Errorf("requests %s", r.URL)
@@ -65,7 +65,7 @@ func TestFollowResumes(t *testing.T) {
 // TestFollowRetriesAfterTooManyRequests responds to Follow's first request with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
-	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked == 1 {
 			w.WriteHeader(http.StatusTooManyRequests)
 			fmt.Fprint(w, `{"error":"too_many_requests","reason":"ask less often"}`)
@@ -85,7 +85,7 @@ func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 }
 
 func TestFollowReturnsWhenContextEnds(t *testing.T) {
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
@@ -101,7 +101,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r := frameReader{lines: bufio.NewScanner(strings.NewReader(text))}
 		for {
-			got, err := r.next(func() {})
+			got, err := r.readEvent(func() {})
 			if err != nil {
 				return
 			}
@@ -138,7 +138,7 @@ func TestFollowSilentAgent(t *testing.T) {
 					return nil
 				})
 			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent sent nothing for 45s" ||
-				time.Since(began) != silence {
+				time.Since(began) != maxSilence {
 				t.Errorf("%s: %v, after %s because %v", name, err, time.Since(began), why)
 			}
 		}
@@ -162,7 +162,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 		done := errors.New("done")
 		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{},
 			func(e Event) error {
-				time.Sleep(2 * silence)
+				time.Sleep(2 * maxSilence)
 				switch e.Kind {
 				case KindGone:
 					return done
@@ -182,7 +182,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 func TestFollowListsAgain(t *testing.T) {
 	var streams, lists atomic.Int32
 	lastIDs := make(chan string, 3)
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/stream") {
 			if lists.Add(1) == 2 {
 				w.WriteHeader(http.StatusInternalServerError)

@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The function "agent" starts a server that responds to each request with the test's function.
-func agent(t *testing.T, response http.HandlerFunc) Client {
+// startAgent starts a server that responds to each request with the test's function.
+func startAgent(t *testing.T, response http.HandlerFunc) Client {
 	t.Helper()
 	server := httptest.NewServer(response)
 	transport := &http.Transport{}

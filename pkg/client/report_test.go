@@ -14,7 +14,7 @@ func TestReport(t *testing.T) {
 		`{"node":"a","totals":{"ended":3},"items":[{"kind":"image"}],"continue":"x","remaining":1}`,
 		`{"node":"a","items":[{"kind":"workload"}]}`,
 	}
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.RawQuery)
 		fmt.Fprint(w, responses[len(asked)-1])
 	})
@@ -36,7 +36,7 @@ func TestInvalidReports(t *testing.T) {
 		"no last page":  `{"totals":{},"items":[{}],"continue":"x"}`,
 		"an empty page": `{"totals":{},"items":[],"continue":"x"}`,
 	} {
-		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, response) })
+		c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, response) })
 		if _, err := c.Report(t.Context(), time.Time{}); !errors.Is(err, ErrNotAnAgent) {
 			t.Errorf("%s: %v", name, err)
 		}

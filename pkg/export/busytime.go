@@ -12,13 +12,13 @@ const maxBusy = 256
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
 type busyTime struct {
 	stretches []stretch // disjoint, in order
-	forgotten time.Time // the method "add" ignores all time before this instant
+	forgotten time.Time // addInterval ignores all time before this instant
 }
 
 type stretch struct{ from, until time.Time }
 
-// The method "add" adds an interval and returns the part of the interval that was not counted before.
-func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
+// addInterval adds an interval and returns the part of the interval that was not counted before.
+func (b *busyTime) addInterval(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten
 	}

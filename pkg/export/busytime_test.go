@@ -13,7 +13,7 @@ func TestBusyTime(t *testing.T) {
 		{10, 20, 10}, {10, 20, 0}, {12, 18, 0}, {15, 25, 5}, {40, 50, 10}, {24, 41, 15}, {5, 60, 15}, {60, 61, 1},
 		{70, 70, 0}, {80, 75, 0}, {1, 2, 1},
 	} {
-		if got := b.add(second(step.from), second(step.until)); got != time.Duration(step.fresh)*time.Second {
+		if got := b.addInterval(second(step.from), second(step.until)); got != time.Duration(step.fresh)*time.Second {
 			t.Errorf("from %d to %d: %s, want %d s", step.from, step.until, got, step.fresh)
 		}
 	}
@@ -28,7 +28,7 @@ func TestBusyTimeMatchesReference(t *testing.T) {
 		for range 60 {
 			from := random.IntN(200)
 			until := from + random.IntN(20)
-			sum += b.add(time.Unix(int64(from), 0), time.Unix(int64(until), 0))
+			sum += b.addInterval(time.Unix(int64(from), 0), time.Unix(int64(until), 0))
 			for s := from; s < until; s++ {
 				busy[s] = true
 			}
@@ -43,11 +43,11 @@ func TestBusyTimeMatchesReference(t *testing.T) {
 func TestBusyTimeIsBounded(t *testing.T) {
 	var b busyTime
 	for i := range 3 * maxBusy {
-		if got := b.add(time.Unix(int64(2*i), 0), time.Unix(int64(2*i+1), 0)); got != time.Second {
+		if got := b.addInterval(time.Unix(int64(2*i), 0), time.Unix(int64(2*i+1), 0)); got != time.Second {
 			t.Fatalf("%d: %s", i, got)
 		}
 	}
-	if len(b.stretches) != maxBusy || b.add(time.Unix(0, 0), time.Unix(1, 0)) != 0 {
+	if len(b.stretches) != maxBusy || b.addInterval(time.Unix(0, 0), time.Unix(1, 0)) != 0 {
 		t.Errorf("%d stretches are stored, or the first counts again", len(b.stretches))
 	}
 }

@@ -12,9 +12,9 @@ import (
 // nil TraceOf means that no start-up has a trace.
 type TraceOf func(timeline.Timeline) string
 
-// The method "observe" adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the
+// observeWithExemplar adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the
 // exemplar.
-func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
+func (of TraceOf) observeWithExemplar(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
 	if exemplars, ok := h.(prometheus.ExemplarObserver); ok && of != nil {
 		if trace := of(t); trace != "" {
 			exemplars.ObserveWithExemplar(length.Seconds(), prometheus.Labels{"trace_id": trace})

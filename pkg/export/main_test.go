@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite the files in testdata; read the
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The function "after" returns an instant relative to the creation of the pods of startuptest.
+// after returns an instant relative to the creation of the pods of startuptest.
 func after(d time.Duration) time.Time { return startuptest.After(d) }
 
 func gather(t testing.TB, registry *prometheus.Registry) []*dto.MetricFamily {

@@ -97,12 +97,12 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 // Observe counts one settled start-up. Observe counts the pulls of every start-up, including failed start-ups.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
-		m.trace.observe(m.startup, t, t.Total)
+		m.trace.observeWithExemplar(m.startup, t, t.Total)
 		if length, known := sliDuration(t); known {
-			m.trace.observe(m.sli, t, length)
+			m.trace.observeWithExemplar(m.sli, t, length)
 		}
 		for phase, length := range durationsByPhase(t.Phases) {
-			m.trace.observe(m.phase.WithLabelValues(string(phase)), t, length)
+			m.trace.observeWithExemplar(m.phase.WithLabelValues(string(phase)), t, length)
 		}
 		for _, span := range t.Phases {
 			m.steps.WithLabelValues(string(span.Phase)).Inc()

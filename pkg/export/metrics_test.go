@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "all" returns a registry with every collector of this package, except the collector of pod series.
-func all(t testing.TB) (*prometheus.Registry, *Metrics) {
+// registerAll returns a registry with every collector of this package, except the collector of pod series.
+func registerAll(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, nil)
@@ -35,7 +35,7 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 }
 
 func TestMetricsAreClean(t *testing.T) {
-	registry, metrics := all(t)
+	registry, metrics := registerAll(t)
 	metrics.Observe(startuptest.ColdStart())
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
@@ -46,9 +46,9 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// The function "contested" returns a failed start-up with a pull that unpacked for 1.5 s. Two milestones of the
-// start-up have conflicts, a third milestone lacks evidence, and the runtime cannot report a fourth milestone.
-func contested() timeline.Timeline {
+// failedWithConflicts returns a failed start-up with a pull that unpacked for 1.5 s. Two milestones of the start-up
+// have conflicts, a third milestone lacks evidence, and the runtime cannot report a fourth milestone.
+func failedWithConflicts() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
 		SettledAt: after(time.Minute), Total: time.Minute,
@@ -69,9 +69,9 @@ func contested() timeline.Timeline {
 }
 
 func TestMetricsExposition(t *testing.T) {
-	registry, metrics := all(t)
+	registry, metrics := registerAll(t)
 	metrics.Observe(startuptest.ColdStart())
-	metrics.Observe(contested())
+	metrics.Observe(failedWithConflicts())
 	if *update {
 		families, err := registry.Gather()
 		if err != nil {
@@ -97,9 +97,9 @@ func TestMetricsExposition(t *testing.T) {
 	}
 }
 
-// The function "count" returns the number of observations of a histogram, and their sum, over all series with matching
+// observed returns the number of observations of a histogram, and their sum, over all series with matching
 // labels.
-func count(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
+func observed(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -128,7 +128,7 @@ func count(t *testing.T, registry *prometheus.Registry, name string, labels ...s
 }
 
 func TestPhaseSeriesExistFromTheStart(t *testing.T) {
-	registry, _ := all(t)
+	registry, _ := registerAll(t)
 	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
 	if err != nil || got != len(timeline.Phases()) {
 		t.Errorf("%d phases, %v; want %d", got, err, len(timeline.Phases()))
@@ -139,9 +139,9 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 // widths of neighboring buckets have the ratio 2^(2^-3) with schema 3, and 2^(2^-2) with schema 2
 // (prometheus/client_model, Histogram.schema).
 func TestNativeHistogramResolution(t *testing.T) {
-	registry, metrics := all(t)
+	registry, metrics := registerAll(t)
 	metrics.Observe(startuptest.ColdStart())
-	metrics.Observe(contested())
+	metrics.Observe(failedWithConflicts())
 	fine := 0
 	for _, family := range gather(t, registry) {
 		for _, m := range family.GetMetric() {
@@ -163,13 +163,13 @@ func TestOnlyCompletedStartUpsAreTimed(t *testing.T) {
 		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
 		timeline.StateGivenUp: 0,
 	} {
-		registry, metrics := all(t)
+		registry, metrics := registerAll(t)
 		in := startuptest.ColdStart()
 		in.State = state
 		metrics.Observe(in)
-		startups, _ := count(t, registry, "podlapse_pod_startup_duration_seconds")
-		phases, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull")
-		pulls, _ := count(t, registry, "podlapse_image_pull_duration_seconds")
+		startups, _ := observed(t, registry, "podlapse_pod_startup_duration_seconds")
+		phases, _ := observed(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull")
+		pulls, _ := observed(t, registry, "podlapse_image_pull_duration_seconds")
 		if startups != want || phases != want || pulls != 1 {
 			t.Errorf("%s: %d starts, %d pull phases, %d pulls; want %d, %d, 1", state, startups, phases, pulls,
 				want, want)
@@ -178,16 +178,16 @@ func TestOnlyCompletedStartUpsAreTimed(t *testing.T) {
 }
 
 func TestStretchesOfPhaseAreSummed(t *testing.T) {
-	registry, metrics := all(t)
+	registry, metrics := registerAll(t)
 	in := startuptest.ColdStart()
 	in.Phases = append(in.Phases, timeline.Span{
 		Phase: timeline.PhasePull, Container: "other", StartAt: after(20 * time.Second), EndAt: after(23 * time.Second),
 	})
 	metrics.Observe(in)
-	if n, sum := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull"); n != 1 || sum != 8 {
+	if n, sum := observed(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull"); n != 1 || sum != 8 {
 		t.Errorf("%d observations of %v s in all, want one of 8 s", n, sum)
 	}
-	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
+	if n, _ := observed(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
 		t.Error("a phase that is merged into another is counted as well")
 	}
 	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1,
@@ -204,10 +204,10 @@ func TestUntimedPullsAreNotObserved(t *testing.T) {
 		{Outcome: imagepull.OutcomePresent, Timed: true},
 		{Outcome: imagepull.OutcomePulling, Timed: true},
 	} {
-		registry, metrics := all(t)
+		registry, metrics := registerAll(t)
 		metrics.Observe(timeline.Timeline{State: timeline.StateReady, Pulls: []timeline.Pull{pull}})
-		pulls, _ := count(t, registry, "podlapse_image_pull_duration_seconds")
-		queues, _ := count(t, registry, "podlapse_image_pull_queue_seconds")
+		pulls, _ := observed(t, registry, "podlapse_image_pull_duration_seconds")
+		queues, _ := observed(t, registry, "podlapse_image_pull_queue_seconds")
 		if pulls != 0 || queues != 0 {
 			t.Errorf("%+v: counted", pull)
 		}
@@ -215,7 +215,7 @@ func TestUntimedPullsAreNotObserved(t *testing.T) {
 }
 
 func TestRegistryLabelsAreBounded(t *testing.T) {
-	registry, metrics := all(t)
+	registry, metrics := registerAll(t)
 	observe := func(host string) {
 		metrics.Observe(timeline.Timeline{Pulls: []timeline.Pull{{
 			Registry: host, Outcome: imagepull.OutcomeFailed, Timed: true, Pull: time.Second,
@@ -230,7 +230,8 @@ func TestRegistryLabelsAreBounded(t *testing.T) {
 		"registry=r0.example": 2, "registry=r2.example": 1, "registry=r3.example": 0,
 		"registry=other": 100 - registrylabel.Max/2, "registry=unknown": 1,
 	} {
-		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
+		got, _ := observed(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed")
+		if got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)
 		}
 	}

@@ -104,41 +104,41 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if !imagepull.IsPull(p.Outcome, p.RequestedAt, p.StartedAt, p.FinishedAt) {
 		return
 	}
-	registry := m.label(t.Namespace, p)
+	registry := m.registryLabel(t.Namespace, p)
 	if p.Outcome == imagepull.OutcomeFailed {
 		m.failures.WithLabelValues(registry, string(p.Failure.Counted(p.Unconfirmed))).Inc()
 	}
 	if bytes := p.Bytes(); bytes > 0 && !p.Resumed {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
 		if !p.StartedAt.IsZero() {
-			m.busy.Add(m.busyTime.add(p.StartedAt, p.DownloadedAt).Seconds())
+			m.busy.Add(m.busyTime.addInterval(p.StartedAt, p.DownloadedAt).Seconds())
 		}
 	}
 	if p.Sized() {
 		m.sized.observe(registry, p)
 	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
-		trace.observe(m.unpack, t, busy)
+		trace.observeWithExemplar(m.unpack, t, busy)
 	}
 	if !p.Timed || p.Outcome == imagepull.OutcomePulling || p.Resumed {
 		return
 	}
-	trace.observe(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
+	trace.observeWithExemplar(m.pull.WithLabelValues(registry, string(p.Outcome)), t, p.Pull)
 	if p.QueueTimed {
-		trace.observe(m.queue.WithLabelValues(registry), t, p.Queue)
+		trace.observeWithExemplar(m.queue.WithLabelValues(registry), t, p.Queue)
 	}
 }
 
-// The method "label" returns a registry's label value. When a registry loses its label value, the method deletes the
+// registryLabel returns a registry's label value. When a registry loses its label value, registryLabel deletes the
 // registry's series. If the registry later gets a label value again, its new series begin at zero.
-func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
+func (m *pullMetrics) registryLabel(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {
 		series := prometheus.Labels{"registry": lost}
 		m.pull.DeletePartialMatch(series)
 		m.queue.DeletePartialMatch(series)
 		m.bytes.DeletePartialMatch(series)
-		m.sized.forget(series)
+		m.sized.deleteSeries(series)
 		m.failures.DeletePartialMatch(series)
 	}
 	return label

@@ -55,7 +55,7 @@ func TestImagesWithoutPullTakeNoLabel(t *testing.T) {
 		m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}})
 	}
 	pull.Registry, pull.FinishedAt = "pulled.example", after(time.Second)
-	if got := m.pulls.label("", pull); got != "pulled.example" {
+	if got := m.pulls.registryLabel("", pull); got != "pulled.example" {
 		t.Errorf("the label of the only registry with a pull is %q", got)
 	}
 }

@@ -36,7 +36,7 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 		if n%5 != 0 {
 			continue
 		}
-		now := counters(t, gatherer)
+		now := registrySeries(t, gatherer)
 		registries := map[string]bool{}
 		for series, value := range now {
 			if old, known := before[series]; known && value < old {
@@ -59,9 +59,9 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	}
 }
 
-// The function "counters" returns the values of all series with the label "registry". The value of a histogram is its
-// number of observations.
-func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
+// registrySeries returns the values of all series with the label "registry". The value of a histogram is its number of
+// observations.
+func registrySeries(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
 	if err != nil {
@@ -99,11 +99,11 @@ func unconfirmedFailure(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
-// The function "labeled" returns the values of the label "registry".
-func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
+// registryLabels returns the values of the label "registry".
+func registryLabels(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	for series := range counters(t, gatherer) {
+	for series := range registrySeries(t, gatherer) {
 		_, registry, _ := strings.Cut(series, " ")
 		all[registry] = true
 	}
@@ -136,7 +136,7 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 			pull("shop", confirmedPull(real[n/100%len(real)]))
 		}
 	}
-	labels := labeled(t, gatherer)
+	labels := registryLabels(t, gatherer)
 	for _, registry := range real {
 		if !labels[registry] {
 			t.Errorf("%s has no label of its own: %v", registry, labels)
@@ -159,14 +159,14 @@ func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
 	pull("shop", unconfirmedFailure("down.example"))
-	if labels := labeled(t, gatherer); !labels["down.example"] {
+	if labels := registryLabels(t, gatherer); !labels["down.example"] {
 		t.Errorf("the registry has no label: %v", labels)
 	}
 	pull("shop", confirmedPull("down.example"))
 	for i := range registrylabel.Max {
 		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
-	if labels := labeled(t, gatherer); !labels["down.example"] {
+	if labels := registryLabels(t, gatherer); !labels["down.example"] {
 		t.Errorf("the registry recovered but lost its label: %v", labels)
 	}
 }

@@ -41,8 +41,8 @@ func (m sizedMetrics) observe(registry string, p timeline.Pull) {
 	m.unpack.WithLabelValues(registry).Add(busy.Seconds())
 }
 
-// The method "forget" deletes the series with the given labels.
-func (m sizedMetrics) forget(series prometheus.Labels) {
+// deleteSeries deletes the series with the given labels.
+func (m sizedMetrics) deleteSeries(series prometheus.Labels) {
 	m.pulls.DeletePartialMatch(series)
 	m.seconds.DeletePartialMatch(series)
 	m.bytes.DeletePartialMatch(series)

@@ -30,7 +30,7 @@ type WorkloadSeries struct {
 	seconds  *prometheus.CounterVec
 }
 
-// The type "workload" contains the values of the labels of one workload.
+// workload contains the values of the labels of one workload.
 type workload struct{ namespace, kind, name string }
 
 // NewWorkloadSeries creates and registers the metrics of workloads. The argument "limit" is the maximum number of
@@ -85,7 +85,7 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 		w.kind = "Pod"
 	}
 	latest, named := s.latest[w]
-	if !named && len(s.latest) >= s.limit && !s.free(t.SettledAt) {
+	if !named && len(s.latest) >= s.limit && !s.dropIdle(t.SettledAt) {
 		return workload{name: otherWorkloads}
 	}
 	if !named || t.SettledAt.After(latest) { // start-ups from before the agent's start can come in any order
@@ -94,9 +94,9 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	return w
 }
 
-// The method "free" deletes the series of the workload that has been idle for the longest time. If no workload has been
-// idle for freeAfter, the method returns false.
-func (s *WorkloadSeries) free(now time.Time) bool {
+// dropIdle deletes the series of the workload that has been idle for the longest time. If no workload has been idle for
+// freeAfter, dropIdle returns false.
+func (s *WorkloadSeries) dropIdle(now time.Time) bool {
 	var idle workload
 	since := now
 	for w, at := range s.latest {
