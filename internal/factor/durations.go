@@ -17,11 +17,11 @@ const (
 	lastBucket  = 17 * bucketsPerDouble
 )
 
-// The type "durations" counts durations in exponential buckets (api.DurationBucket). The size of the map does not
-// depend on the number of durations.
-type durations map[int]api.DurationBucket
+// durationBuckets counts durations in exponential buckets (api.DurationBucket). The size of the map does not depend on
+// the number of durations.
+type durationBuckets map[int]api.DurationBucket
 
-func (d durations) add(length time.Duration) {
+func (d durationBuckets) add(length time.Duration) {
 	bucket := firstBucket
 	if length > 0 {
 		bucket = int(math.Ceil(bucketsPerDouble * math.Log2(length.Seconds())))
@@ -29,14 +29,14 @@ func (d durations) add(length time.Duration) {
 	d.merge(api.DurationBucket{Bucket: bucket, Pulls: 1, Length: api.Seconds(length)})
 }
 
-func (d durations) merge(b api.DurationBucket) {
+func (d durationBuckets) merge(b api.DurationBucket) {
 	b.Bucket = min(max(b.Bucket, firstBucket), lastBucket)
 	sum := d[b.Bucket]
 	d[b.Bucket] = api.DurationBucket{Bucket: b.Bucket, Pulls: sum.Pulls + b.Pulls, Length: sum.Length + b.Length}
 }
 
 // list returns the buckets sorted by duration.
-func (d durations) list() []api.DurationBucket {
+func (d durationBuckets) list() []api.DurationBucket {
 	buckets := make([]api.DurationBucket, 0, len(d))
 	for _, bucket := range slices.Sorted(maps.Keys(d)) {
 		buckets = append(buckets, d[bucket])
@@ -47,7 +47,7 @@ func (d durations) list() []api.DurationBucket {
 // quantile returns the given quantile of the durations, for example 0.9. The result is the mean duration of the bucket
 // that contains the quantile. The result is exact if all durations in this bucket are equal. If the durations in this
 // bucket differ, the error of the result is less than 10 %, except in the first and the last bucket.
-func (d durations) quantile(share float64) time.Duration {
+func (d durationBuckets) quantile(share float64) time.Duration {
 	total := 0
 	for _, b := range d {
 		total += b.Pulls

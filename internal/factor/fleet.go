@@ -70,7 +70,7 @@ func (f *Fleet) node(name string) *nodeSums {
 func (f *Fleet) registry(name string) *registrySums {
 	r := f.registries[name]
 	if r == nil {
-		r = &registrySums{durations: durations{}}
+		r = &registrySums{durations: durationBuckets{}}
 		f.registries[name] = r
 	}
 	return r

@@ -21,10 +21,10 @@ const (
 
 // registrySums contains the totals of the pulls from one registry on all nodes.
 type registrySums struct {
-	past      pullSums       // sized pulls in the day before the window
-	pulls     api.PullTotals // pulls in the window
-	durations durations      // durations of completed pulls in the window
-	nodes     int            // number of nodes that used the registry in the window
+	past      pullSums        // sized pulls in the day before the window
+	pulls     api.PullTotals  // pulls in the window
+	durations durationBuckets // durations of completed pulls in the window
+	nodes     int             // number of nodes that used the registry in the window
 }
 
 func (r *registrySums) add(totals api.RegistryTotals) {

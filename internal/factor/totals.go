@@ -36,7 +36,7 @@ type Totals struct {
 
 type registryTotals struct {
 	api.RegistryTotals
-	durations durations
+	durations durationBuckets
 }
 
 // NewTotals returns empty totals for the start-ups of a node.
@@ -135,7 +135,7 @@ func (t *Totals) registry(name string) *registryTotals {
 	name = cmp.Or(name, imagepull.UnknownRegistry)
 	r := t.registries[name]
 	if r == nil {
-		r = &registryTotals{RegistryTotals: api.RegistryTotals{Registry: name}, durations: durations{}}
+		r = &registryTotals{RegistryTotals: api.RegistryTotals{Registry: name}, durations: durationBuckets{}}
 		t.registries[name] = r
 	}
 	return r
@@ -152,23 +152,23 @@ func (t *Totals) Record() api.TotalsRecord {
 		sums.Phases = append(sums.Phases, t.phases[phase])
 	}
 	sums.Registries = []api.RegistryTotals{}
-	for _, r := range t.bounded() {
+	for _, r := range t.limitedRegistries() {
 		r.Durations = r.durations.list()
 		sums.Registries = append(sums.Registries, r.RegistryTotals)
 	}
 	return sums
 }
 
-// The method "bounded" returns the totals of each registry, sorted by name. If there are too many registries, one entry
+// limitedRegistries returns the totals of each registry, sorted by name. If there are too many registries, one entry
 // contains the sum of the registries with the fewest pulls.
-func (t *Totals) bounded() []*registryTotals {
+func (t *Totals) limitedRegistries() []*registryTotals {
 	all := slices.Collect(maps.Values(t.registries))
 	slices.SortFunc(all, func(x, y *registryTotals) int {
 		return cmp.Or(cmp.Compare(y.uses(), x.uses()), cmp.Compare(x.Registry, y.Registry))
 	})
 	if len(all) > api.MaxRegistryTotals {
 		other := &registryTotals{
-			RegistryTotals: api.RegistryTotals{Registry: api.OtherRegistries}, durations: durations{},
+			RegistryTotals: api.RegistryTotals{Registry: api.OtherRegistries}, durations: durationBuckets{},
 		}
 		for _, r := range all[api.MaxRegistryTotals:] {
 			other.merge(r)

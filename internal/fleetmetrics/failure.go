@@ -50,7 +50,7 @@ func (s *Server) withRemedy(err error) error {
 		return fmt.Errorf("query Prometheus at %s: the response is too large: %w\nQuery a Prometheus server that "+
 			"has the metrics of fewer clusters", s.address, err)
 	case errors.As(err, &failed):
-		return s.failed(&v1.Error{Type: failed.Type, Msg: cut(failed.Msg)})
+		return s.withPrometheusRemedy(&v1.Error{Type: failed.Type, Msg: shorten(failed.Msg)})
 	case errors.As(err, &certificate):
 		return fmt.Errorf("query Prometheus: %w\nIf a private certificate authority signed the server's certificate, "+
 			"add the authority's certificate to the trust store of this machine. On Linux, you can instead set the "+
@@ -64,8 +64,8 @@ func (s *Server) withRemedy(err error) error {
 // maxText is the maximum length of an error or a warning of Prometheus, in bytes.
 const maxText = 500
 
-// The function "cut" shortens a text of Prometheus to about maxText bytes.
-func cut(text string) string {
+// shorten shortens a text of Prometheus to about maxText bytes.
+func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
@@ -79,8 +79,8 @@ func (s *Server) notPrometheus(err error) error {
 		"must respond at %s/api/v1/query", s.address, err, s.address)
 }
 
-// The method "failed" adds a remedy to an error that Prometheus itself reported.
-func (s *Server) failed(err *v1.Error) error {
+// withPrometheusRemedy adds a remedy to an error that Prometheus itself reported.
+func (s *Server) withPrometheusRemedy(err *v1.Error) error {
 	remedy := "Check that Prometheus is healthy. If its queries take too long, set a shorter --since"
 	switch err.Type {
 	case v1.ErrBadResponse:

@@ -29,18 +29,18 @@ func (p period) length() time.Duration { return time.Duration(p.hours) * hour }
 
 func (p period) since() time.Time { return p.until.Add(-p.length()) }
 
-// The method "sum" returns an expression for the sum of a recorded series over the period. The expression adds up the
-// values of all windows in the period. The windows cover the whole period, and do not overlap.
-func (p period) sum(series string, window time.Duration) string {
-	return p.over("sum_over_time", series, window)
+// sumOverTime returns an expression for the sum of a recorded series over the period. The expression adds up the values
+// of all windows in the period. The windows cover the whole period, and do not overlap.
+func (p period) sumOverTime(series string, window time.Duration) string {
+	return p.overTime("sum_over_time", series, window)
 }
 
-// The method "over" returns an expression that applies a function to a series. The function receives one value for each
-// window in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series
-// only at Unix times that are multiples of the window. If the end of the period is not a multiple of the window, the
-// method "shifted" shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the
-// start of a range, unlike Prometheus 3.
-func (p period) over(function, series string, window time.Duration) string {
+// overTime returns an expression that applies a function to a series. The function receives one value for each window
+// in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series only at
+// Unix times that are multiples of the window. If the end of the period is not a multiple of the window, the method
+// "shifted" shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the start
+// of a range, unlike Prometheus 3.
+func (p period) overTime(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }

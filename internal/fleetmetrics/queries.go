@@ -34,15 +34,15 @@ const (
 func (p period) presence() []query {
 	return []query{
 		{"rule_hours", fmt.Sprintf("max(%s)",
-			p.over("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
+			p.overTime("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
 			func(m *report.Measured, _ model.Metric, value float64) { m.RuleHours = whole(value) }},
 		{"nodes", fmt.Sprintf("count(count by (%s) (%s))", byNode,
-			p.over("count_over_time", "podlapse_build_info", quarter)),
+			p.overTime("count_over_time", "podlapse_build_info", quarter)),
 			func(m *report.Measured, _ model.Metric, value float64) { m.NodeCount = whole(value) }},
 	}
 }
 
-// The method "sums" returns the queries for all sums of a report.
+// sums returns the queries for all sums of a report.
 func (p period) sums() []query {
 	all := []query{
 		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",
@@ -76,8 +76,9 @@ func lostSeconds(seconds, startUps, by string) string {
 }
 
 func (p period) causes() []query {
-	seconds := p.sum("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
-	lost := lostSeconds(seconds, p.sum("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter), byNode)
+	seconds := p.sumOverTime("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
+	startUps := p.sumOverTime("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter)
+	lost := lostSeconds(seconds, startUps, byNode)
 	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
 		return m.Causes.Row(string(of["cause"]))
 	}
@@ -98,8 +99,8 @@ func (p period) causes() []query {
 // work. For each hour, a rule compares a node only if the other nodes did at least leastOthers units of the same kind
 // of work in this hour.
 func (p period) nodes() []query {
-	seconds := p.sum("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
-	units := p.sum("node_pool_work:podlapse_node_work_units:increase1h", hour)
+	seconds := p.sumOverTime("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
+	units := p.sumOverTime("node_pool_work:podlapse_node_work_units:increase1h", hour)
 	ofOthers := func(sums string) string {
 		return fmt.Sprintf("(sum by (%[2]s) (%[1]s) - on (%[2]s) group_right () %[1]s)", sums, byPool)
 	}
@@ -107,7 +108,7 @@ func (p period) nodes() []query {
 		ofOthers(seconds), ofOthers(units), leastOthers)
 	lost := fmt.Sprintf("%s - on (%s) %s", seconds, byWork, expected)
 	withFactor := fmt.Sprintf("unless on (%s) %s", byNode,
-		p.over("count_over_time", "node:podlapse_node_factor:unavailable", hour))
+		p.overTime("count_over_time", "node:podlapse_node_factor:unavailable", hour))
 	row := func(m *report.Measured, of model.Metric) *report.MeasuredRow {
 		return m.Nodes.Row(inCluster(of["node"], of))
 	}
@@ -120,7 +121,7 @@ func (p period) nodes() []query {
 			func(m *report.Measured, of model.Metric, value float64) {
 				row(m, of).Most, row(m, of).MostLost = string(of["work"]), value
 			}},
-		{"node_start_ups", p.sum("node:podlapse_pod_startup_duration_seconds_count:increase1h", hour),
+		{"node_start_ups", p.sumOverTime("node:podlapse_pod_startup_duration_seconds_count:increase1h", hour),
 			func(m *report.Measured, of model.Metric, value float64) { row(m, of).StartUps = value }},
 	}
 }
@@ -128,7 +129,9 @@ func (p period) nodes() []query {
 // For each hour, the rules compute the expected time of each registry's pulls. The method "registries" returns queries
 // that add up the hourly results, and a query for the number of failed pulls.
 func (p period) registries() []query {
-	sum := func(series string) string { return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sum(series, hour)) }
+	sum := func(series string) string {
+		return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sumOverTime(series, hour))
+	}
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
 		return func(m *report.Measured, of model.Metric, value float64) {
 			if of["registry"] != api.OtherRegistries { // "other" stands for several registries
@@ -152,8 +155,8 @@ func (p period) registries() []query {
 }
 
 func (p period) workloads() []query {
-	seconds := p.sum("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
-	startUps := p.sum("namespace_workload:podlapse_workload_startups:increase1h", hour)
+	seconds := p.sumOverTime("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
+	startUps := p.sumOverTime("namespace_workload:podlapse_workload_startups:increase1h", hour)
 	lost := lostSeconds(seconds, startUps, byWorkload)
 	take := func(store func(row *report.MeasuredRow, value float64)) func(*report.Measured, model.Metric, float64) {
 		return func(m *report.Measured, of model.Metric, value float64) {
@@ -174,7 +177,7 @@ func (p period) workloads() []query {
 				workloadRow(m, of).StartUps = value
 			}
 		}},
-		{"workload_failures", p.sum("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
+		{"workload_failures", p.sumOverTime("namespace_workload:podlapse_workload_startup_failures:increase1h", hour),
 			take(func(row *report.MeasuredRow, value float64) { row.Failures = value })},
 		{"workload_seconds", fmt.Sprintf("sum by (%s) (%s)", byWorkload, seconds),
 			take(func(row *report.MeasuredRow, value float64) { row.Seconds = value })},

@@ -49,7 +49,7 @@ func TestPeriod(t *testing.T) {
 		{noon.Add(-time.Second), time.Hour, 1, "sum_over_time((x offset -3599s)[3599s:60m])"},
 	} {
 		p := newPeriod(test.until, test.length)
-		if got := p.sum("x", hour); got != test.want || p.hours != test.hours {
+		if got := p.sumOverTime("x", hour); got != test.want || p.hours != test.hours {
 			t.Errorf("%s before %s: %d hours, %s; want %d hours, %s", test.length, test.until, p.hours, got, test.hours,
 				test.want)
 		}

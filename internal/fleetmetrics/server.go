@@ -31,31 +31,33 @@ type Server struct {
 
 // Open returns the server at a URL, but does not connect. The URL can contain a user and a password. If the argument
 // "token" is not empty, each request contains it as a bearer token.
-func Open(server *url.URL, token string) (*Server, error) { return open(server, token, maxBytes) }
+func Open(server *url.URL, token string) (*Server, error) {
+	return openLimited(server, token, maxBytes)
+}
 
-// The function "open" is like Open, but its argument "limit" sets the maximum size of a response, in bytes.
-func open(server *url.URL, token string, limit int64) (*Server, error) {
+// openLimited is like Open, but its argument "limit" sets the maximum size of a response, in bytes.
+func openLimited(server *url.URL, token string, limit int64) (*Server, error) {
 	address := *server
 	address.User, address.RawQuery, address.Fragment = nil, "", ""
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: maxHandshake,
 	}
 	inner, err := api.NewClient(api.Config{Address: address.String(), Client: &http.Client{
-		Transport: &limited{transport, server.User, token, limit},
+		Transport: &limitedTransport{transport, server.User, token, limit},
 		// A redirect could send the credentials to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address.String(), err)
 	}
-	return &Server{v1.NewAPI(checked{inner}), address.String(), transport}, nil
+	return &Server{v1.NewAPI(checkedClient{inner}), address.String(), transport}, nil
 }
 
 // Close closes the idle connections to the server.
 func (s *Server) Close() { s.transport.CloseIdleConnections() }
 
-// The type "limited" adds the credentials to each request, and limits the size of each response.
-type limited struct {
+// limitedTransport adds the credentials to each request, and limits the size of each response.
+type limitedTransport struct {
 	next  http.RoundTripper
 	user  *url.Userinfo
 	token string
@@ -63,7 +65,7 @@ type limited struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
+func (l *limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("User-Agent", "podlapse-agent-cli")
 	if l.user != nil {
@@ -80,11 +82,11 @@ func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// The type "checked" returns an error for each response that does not come from Prometheus.
-type checked struct{ api.Client }
+// checkedClient returns an error for each response that does not come from Prometheus.
+type checkedClient struct{ api.Client }
 
 // Do implements api.Client.
-func (c checked) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
+func (c checkedClient) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
 	response, body, err := c.Client.Do(ctx, request)
 	if err != nil {
 		return response, body, err
@@ -122,7 +124,7 @@ func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.V
 		return nil, nil, errTooMany
 	}
 	for i := range warnings {
-		warnings[i] = cut(warnings[i])
+		warnings[i] = shorten(warnings[i])
 	}
 	finite := result[:0]
 	for _, sample := range result {

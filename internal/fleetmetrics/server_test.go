@@ -226,7 +226,7 @@ func TestLargeResponse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := open(address, "", 50)
+	s, err := openLimited(address, "", 50)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	defer cancel()
 	who := r.digests.of(token)
 	budget := r.budget(who, request.Client)
-	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) {
+	user, known, err := cachedReview(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) {
 		return r.client.Whose(ctx, token)
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	if !known {
 		return Unknown, nil
 	}
-	_, may, err := ask(r, ctx, budget, r.access, r.digests.of(token, path), func() (struct{}, bool, error) {
+	_, may, err := cachedReview(r, ctx, budget, r.access, r.digests.of(token, path), func() (struct{}, bool, error) {
 		may, err := r.client.MayGet(ctx, user, path)
 		return struct{}{}, may, err
 	})
@@ -131,9 +131,9 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns the cached response to a review. If the cache does not contain the response, the function "ask" queries
-// the API server and caches the response. ask does not cache errors.
-func ask[A any](
+// cachedReview returns the cached response to a review. If the cache does not contain the response, cachedReview
+// queries the API server and caches the response. cachedReview does not cache errors.
+func cachedReview[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, cached responseCache[A], key digest,
 	review func() (A, bool, error),
 ) (A, bool, error) {

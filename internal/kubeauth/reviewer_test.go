@@ -50,7 +50,7 @@ func newBench(t *testing.T) *bench {
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: b.timed(transport)},
+	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: b.recordTimeouts(transport)},
 		func(up bool, detail string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -67,8 +67,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The method "timed" records the timeout of each request.
-func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
+// recordTimeouts records the timeout of each request.
+func (b *bench) recordTimeouts(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		deadline, ok := r.Context().Deadline()
 		if !ok {
@@ -89,8 +89,8 @@ func (b *bench) want(token, path string, verdict Verdict) {
 	}
 }
 
-// The method "asked" checks the number of requested token reviews and access reviews.
-func (b *bench) asked(tokens, access int) {
+// checkRequests checks the number of requested token reviews and access reviews.
+func (b *bench) checkRequests(tokens, access int) {
 	b.t.Helper()
 	var gotTokens, gotAccess int
 	for _, request := range b.server.Requests() {
@@ -112,9 +112,9 @@ func TestVerdictsAreCached(t *testing.T) {
 		b.want("other", metrics, Denied)
 		b.want("made up", metrics, Unknown)
 	}
-	b.asked(3, 3) // for a denied request, the Reviewer reviews two nonResourceURLs
+	b.checkRequests(3, 3) // for a denied request, the Reviewer reviews two nonResourceURLs
 	b.want("good", "/api/v1/pods", Allowed)
-	b.asked(3, 4) // the cache contains the token, but not the path
+	b.checkRequests(3, 4) // the cache contains the token, but not the path
 }
 
 // TestSlowReviewsFitIntoScrapeTimeout checks the timeout of reviews. By default, Prometheus waits 10 s for the reviews

@@ -170,11 +170,11 @@ func (h *Hub) Run(ctx context.Context) error {
 			return nil
 		case <-h.wake:
 		}
-		pulls := pullLook{hub: h}
+		pulls := pullQuery{hub: h}
 		for h.isWatched() {
 			began := h.config.Now()
 			h.flush(ctx)
-			pulls.look(ctx)
+			pulls.queryIfDue(ctx)
 			if !backoff.Sleep(ctx, max(flushEvery, restFactor*h.config.Now().Sub(began))) {
 				return nil
 			}

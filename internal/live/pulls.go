@@ -24,40 +24,40 @@ func waitsForImage(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook queries the pulls in progress and sends these pulls to viewers. Only the goroutine of Run uses pullLook.
-type pullLook struct {
-	hub  *Hub
-	next time.Time // earliest time of the next query
-	at   time.Time // time of the last query
-	some bool      // true if the last query found pulls
-	// The field "states" contains the pods whose image was being downloaded or unpacked at the last query. The keys are
-	// the UIDs of the pods, and the values are the pods' open phases at the last query.
+// pullQuery queries the pulls in progress and sends these pulls to viewers. Only the goroutine of Run uses pullQuery.
+type pullQuery struct {
+	hub        *Hub
+	next       time.Time // earliest time of the next query
+	at         time.Time // time of the last query
+	foundPulls bool      // true if the last query found pulls
+	// states contains the pods whose image was being downloaded or unpacked at the last query. The keys are the UIDs of
+	// the pods, and the values are the pods' open phases at the last query.
 	states map[string]timeline.Phase
 }
 
-func (l *pullLook) look(ctx context.Context) {
-	began := l.hub.config.Now()
-	if began.Before(l.next) || !l.some && !l.hub.takePulling() && began.Sub(l.at) < othersEvery {
+func (q *pullQuery) queryIfDue(ctx context.Context) {
+	began := q.hub.config.Now()
+	if began.Before(q.next) || !q.foundPulls && !q.hub.takePulling() && began.Sub(q.at) < othersEvery {
 		return
 	}
-	now, err := l.hub.config.Pulls(ctx)
+	now, err := q.hub.config.Pulls(ctx)
 	if err != nil {
-		l.hub.config.Logger.Debug("cannot send image pulls to viewers", zap.Error(err)) // the agent is stopping
+		q.hub.config.Logger.Debug("cannot send image pulls to viewers", zap.Error(err)) // the agent is stopping
 		return
 	}
 	records := now.Records()
-	if len(records) > 0 || l.some {
+	if len(records) > 0 || q.foundPulls {
 		e := &Event{Kind: KindPulls, subject: KindPulls}
-		l.hub.publish(l.hub.encode(nil, e, api.LivePullList{Items: records}))
+		q.hub.publish(q.hub.encode(nil, e, api.LivePullList{Items: records}))
 	}
-	l.resend(now)
-	l.some, l.at = len(records) > 0, began
-	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
+	q.resend(now)
+	q.foundPulls, q.at = len(records) > 0, began
+	q.next = began.Add(max(pullsEvery, restFactor*q.hub.config.Now().Sub(began)))
 }
 
 // resend sends a pod again if the download of the pod's image has just begun or ended, because no observation reports
 // these changes.
-func (l *pullLook) resend(now livepull.Snapshot) {
+func (l *pullQuery) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {
 		if len(t.Phases) == 0 {

@@ -24,15 +24,15 @@ func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 		return timelines
 	}
 	downloads := map[string]requestedPull{}
-	for _, w := range s.assigned() {
-		if w.has() && w.onlyPod && w.download.FromRepositoryOf(w.Image) {
+	for _, w := range s.assignDownloads() {
+		if w.hasDownload() && w.onlyPod && w.download.FromRepositoryOf(w.Image) {
 			downloads[w.uid] = w
 		}
 	}
 	bounded := slices.Clone(timelines)
 	for i := range bounded {
 		if w, ok := downloads[bounded[i].UID]; ok && Undecided(bounded[i]) {
-			bounded[i].Phases = w.bound(bounded[i].Phases)
+			bounded[i].Phases = w.divideOpenPhase(bounded[i].Phases)
 		}
 	}
 	return bounded
@@ -54,10 +54,10 @@ func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Down
 	})
 }
 
-// The method "bound" divides the open phase into three parts: the time until the pull is certainly running, the
-// download, and the unpacking. The result contains all phases of the timeline. If the open phase cannot be divided, the
-// method returns the phases unchanged.
-func (w *requestedPull) bound(phases []timeline.Span) []timeline.Span {
+// divideOpenPhase divides the open phase into three parts: the time until the pull is certainly running, the download,
+// and the unpacking. The result contains all phases of the timeline. If the open phase cannot be divided,
+// divideOpenPhase returns the phases unchanged.
+func (w *requestedPull) divideOpenPhase(phases []timeline.Span) []timeline.Span {
 	last := phases[len(phases)-1]
 	began := w.ranSince(last.StartAt)
 	if last.Container != w.Container || began.IsZero() || began.After(last.EndAt) {

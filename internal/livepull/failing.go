@@ -20,7 +20,7 @@ type waitingPull struct {
 	timeline.Pull
 }
 
-// The constant "buckets" is the number of groups of workloads.
+// buckets is the number of groups of workloads.
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. So failing pulls in

@@ -10,10 +10,10 @@ import (
 // recent rate, this rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 
-// The function "remaining" returns the time until all content of a download has arrived, if the recent rate stays the
-// same. The result excludes the unpacking. The result is 0 if the rate or the size is unknown, or if the remaining time
-// is longer than maxRemaining.
-func remaining(d imagepull.Download) time.Duration {
+// remainingTime returns the time until all content of a download has arrived, if the recent rate stays the same. The
+// result excludes the unpacking. The result is 0 if the rate or the size is unknown, or if the remaining time is longer
+// than maxRemaining.
+func remainingTime(d imagepull.Download) time.Duration {
 	rest := d.TotalBytes - d.DoneBytes
 	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {
 		return 0

@@ -22,8 +22,8 @@ func TestRemaining(t *testing.T) {
 		"more than the whole": {func(d *imagepull.Download) { d.DoneBytes = 101 }, 0},
 	} {
 		d := known
-		if test.change(&d); remaining(d) != test.want {
-			t.Errorf("%s: %s, want %s", name, remaining(d), test.want)
+		if test.change(&d); remainingTime(d) != test.want {
+			t.Errorf("%s: %s, want %s", name, remainingTime(d), test.want)
 		}
 	}
 }

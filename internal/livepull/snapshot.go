@@ -63,7 +63,7 @@ const requestSlack = time.Second
 // the zero time. The field Downloads must include every pull that the runtime started after the returned time, even a
 // pull that currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
-	for _, w := range s.requested() {
+	for _, w := range s.requestedPulls() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
 			since = w.requestedAt
 		}
@@ -100,7 +100,7 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //     omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
-	for _, w := range s.assigned() {
+	for _, w := range s.assignDownloads() {
 		if w.Outcome == "" && w.State == "" {
 			continue
 		}
@@ -111,9 +111,9 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// The method "assigned" returns the requested pulls with their downloads, and the external downloads. See Records.
-func (s Snapshot) assigned() []requestedPull {
-	requested := s.requested()
+// assignDownloads returns the requested pulls with their downloads, and the external downloads. See Records.
+func (s Snapshot) assignDownloads() []requestedPull {
+	requested := s.requestedPulls()
 	slices.SortStableFunc(requested, func(a, b requestedPull) int {
 		return oldestFirst(a.LivePullRecord, b.LivePullRecord)
 	})
@@ -130,7 +130,7 @@ func (s Snapshot) assigned() []requestedPull {
 				w.matched, w.State = true, ""
 			}
 		case len(fitting) > 0:
-			fitting[0].take(d, s.Now)
+			fitting[0].assign(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
 			// This download gets no record. Either the runtime is not downloading any of the download's blobs at this
@@ -141,27 +141,27 @@ func (s Snapshot) assigned() []requestedPull {
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
 			}
-			w.take(d, s.Now)
+			w.assign(d, s.Now)
 			external = append(external, w)
 		}
 	}
 	return append(requested, external...)
 }
 
-// The method "take" assigns a download to the pull.
-func (w *requestedPull) take(d imagepull.Download, now time.Time) {
+// assign assigns a download to the pull.
+func (w *requestedPull) assign(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 	w.download = d
 	if w.State == api.PullStatePulling {
-		w.BytesPerSecond, w.Remaining = d.BytesPerSecond, api.Seconds(remaining(d))
+		w.BytesPerSecond, w.Remaining = d.BytesPerSecond, api.Seconds(remainingTime(d))
 	}
 }
 
-// The method "has" reports whether a known download belongs to the pull.
-func (w *requestedPull) has() bool { return w.matched && w.State != "" }
+// hasDownload reports whether a known download belongs to the pull.
+func (w *requestedPull) hasDownload() bool { return w.matched && w.State != "" }
 
 // pullsFitting lists the pulls to which a download can belong according to the best available evidence.
 func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
@@ -175,7 +175,7 @@ func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) 
 		func(w *requestedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
 		for i := range requested {
-			if w := &requested[i]; !w.has() && w.mayBe(d, s.Now) && fits(w) {
+			if w := &requested[i]; !w.hasDownload() && w.mayBe(d, s.Now) && fits(w) {
 				fitting = append(fitting, w)
 			}
 		}
@@ -239,7 +239,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
 		return false
 	}
-	return slices.ContainsFunc(s.requested(), func(w requestedPull) bool { return w.mayBe(d, s.Now) }) ||
+	return slices.ContainsFunc(s.requestedPulls(), func(w requestedPull) bool { return w.mayBe(d, s.Now) }) ||
 		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
 				return s.overLately(d, p)
@@ -249,10 +249,10 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// The method "requested" lists the images for which starting pods and ephemeral containers wait. If it is unknown
-// whether the kubelet has requested an image, the image's pull has no outcome and no state. A pull that has neither an
-// outcome nor a state is in progress only if Records finds a download for it.
-func (s Snapshot) requested() []requestedPull {
+// requestedPulls lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
+// kubelet has requested an image, the image's pull has no outcome and no state. A pull that has neither an outcome nor
+// a state is in progress only if Records finds a download for it.
+func (s Snapshot) requestedPulls() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {
 		requested = s.appendRequested(requested, t, t.Pulls)

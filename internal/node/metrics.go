@@ -14,8 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// The type "metrics" implements prometheus.Collector. At each scrape, the collector reads the current health and
-// add-ons.
+// metrics implements prometheus.Collector. At each scrape, the collector reads the current health and add-ons.
 type metrics struct {
 	config MetricsConfig
 

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// startUpPoll is the interval between two calls of the method "look" while the node starts. Each call lists the
+	// startUpPoll is the interval between two calls of requestObjects while the node starts. Each call lists the
 	// agent's own Node object. The list proves which taints the node still had at the time of the request.
 	startUpPoll = time.Second
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
@@ -191,7 +191,7 @@ func (s *StartUp) Run(ctx context.Context) error {
 			late = true
 			ticker.Reset(startUpPollLate)
 		}
-		s.look(ctx)
+		s.requestObjects(ctx)
 		if s.eventsDue() {
 			s.addEvents(ctx)
 		}
@@ -210,12 +210,12 @@ func (s *StartUp) following() bool {
 	return s.evidence != nil
 }
 
-// The method "look" requests the Node object and the timelines of the pods. A failed request makes the timeline less
+// requestObjects requests the Node object and the timelines of the pods. A failed request makes the timeline less
 // precise, but has no other effect.
-func (s *StartUp) look(ctx context.Context) {
+func (s *StartUp) requestObjects(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if node, requestedAt, err := s.requests.node(ctx); err == nil {
+	if node, requestedAt, err := s.requests.requestNode(ctx); err == nil {
 		s.SeeNode(node, requestedAt)
 	} else {
 		s.config.Logger.Debug("cannot list the Node object", zap.Error(err))
@@ -296,7 +296,7 @@ func (s *StartUp) addEvents(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	listed, err := s.requests.events(ctx)
+	listed, err := s.requests.requestEvents(ctx)
 	if err != nil {
 		s.config.Logger.Info("cannot list the kubelet's Events about the node", zap.Error(err))
 		return

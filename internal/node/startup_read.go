@@ -73,8 +73,8 @@ func newNodeReader(c StartUpConfig) *nodeReader {
 	}
 }
 
-// The method "node" requests the Node object. The first result is nil if the object does not exist.
-func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) {
+// requestNode requests the Node object. The first result is nil if the object does not exist.
+func (r *nodeReader) requestNode(ctx context.Context) (*corev1.Node, time.Time, error) {
 	requestedAt := r.now()
 	response, err := r.nodes.List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", r.name).String()})
@@ -91,8 +91,8 @@ func (r *nodeReader) node(ctx context.Context) (*corev1.Node, time.Time, error) 
 	return &list.Items[0], requestedAt, nil
 }
 
-// The method "events" requests the kubelet's Events about the node.
-func (r *nodeReader) events(ctx context.Context) (nodestart.EventsListed, error) {
+// requestEvents requests the kubelet's Events about the node.
+func (r *nodeReader) requestEvents(ctx context.Context) (nodestart.EventsListed, error) {
 	response, err := r.eventsAbout.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.kind": "Node", "involvedObject.name": r.name, "source": "kubelet"}.AsSelector().String()})
 	if err != nil {

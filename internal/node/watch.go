@@ -47,7 +47,7 @@ func NewWatch(config WatchConfig) *Watch {
 // once.
 func (w *Watch) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
-		received, err := w.follow(ctx)
+		received, err := w.listAndWatch(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -73,9 +73,9 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// The method "follow" lists the Node object to learn whether the object exists, and then watches the Node object until
-// a watch fails or ctx is done. The first result reports whether a watch delivered an event.
-func (w *Watch) follow(ctx context.Context) (received bool, err error) {
+// listAndWatch lists the Node object to learn whether the object exists, and then watches the Node object until a watch
+// fails or ctx is done. The first result reports whether a watch delivered an event.
+func (w *Watch) listAndWatch(ctx context.Context) (received bool, err error) {
 	requestedAt := w.config.Now()
 	response, err := w.resource.List(ctx, w.options(""))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The variable "retries" is the back-off of the function "send" and of the exporters. The back-off is short, because a
-// restarted collector is available again within seconds.
+// retries is the back-off of sendWithRetries and of the exporters. The back-off is short, because a restarted collector
+// is available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
 // retry returns the configuration of the exporters' own retries. Each of the four exporters has its own configuration

@@ -101,7 +101,9 @@ func (m *Metrics) send(ctx context.Context) {
 		return
 	}
 	decodeTraces(all)
-	err := send(ctx, m.config.Signal.Timeout, func(ctx context.Context) error { return m.exporter.Export(ctx, &all) })
+	err := sendWithRetries(ctx, m.config.Signal.Timeout, func(ctx context.Context) error {
+		return m.exporter.Export(ctx, &all)
+	})
 	taken, detail := m.responses.read(err)
 	if !taken {
 		m.fail(detail)

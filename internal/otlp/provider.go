@@ -42,7 +42,7 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 type tracer struct {
 	trace.Tracer
 	ended    *endedSpans
-	rollouts *rollouts // nil if each start-up has its own trace
+	rollouts *sentRollouts // nil if each start-up has its own trace
 }
 
 // newTracer creates a tracer. If ofRollouts is true, the pods of a rollout share one trace.
@@ -55,7 +55,7 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 			trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
 	}
 	if ofRollouts {
-		made.rollouts = &rollouts{}
+		made.rollouts = &sentRollouts{}
 	}
 	return made
 }
@@ -90,9 +90,9 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// The method "spans" creates the spans that an item adds to its trace, parents first. The result "bytes" is the
-// approximate size of the spans in a request. If the sampler drops the trace, the list of spans is empty.
-func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
+// spansOf creates the spans that an item adds to its trace, parents first. The result "bytes" is the approximate size
+// of the spans in a request. If the sampler drops the trace, the list of spans is empty.
+func (t *tracer) spansOf(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline // empty for the start-up of the node, whose root span has no parent and no link
 	own, id := i.ids()
 	under := map[string]context.Context{}

@@ -16,11 +16,11 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The function "send" calls the function "try". If no collector listened or the connection broke, the function "send"
-// repeats the call until the timeout. The retries are necessary, because the exporters themselves retry only if the
-// collector responds that it temporarily cannot accept data. Repeated sends are harmless: spans have the IDs of the
-// start-up, and metrics count from the start of the agent.
-func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
+// sendWithRetries calls the function "try". If no collector listened or the connection broke, sendWithRetries repeats
+// the call until the timeout. The retries are necessary, because the exporters themselves retry only if the collector
+// responds that it temporarily cannot accept data. Repeated sends are harmless: spans have the IDs of the start-up, and
+// metrics count from the start of the agent.
+func sendWithRetries(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for failures := 0; ; failures++ {

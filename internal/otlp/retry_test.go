@@ -135,8 +135,8 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = exporter.Shutdown(context.Background()) }()
-			spans, _ := newTracer(resource.Empty(), "", false).spans(item{Timeline: stuck()})
-			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error {
+			spans, _ := newTracer(resource.Empty(), "", false).spansOf(item{Timeline: stuck()})
+			err = sendWithRetries(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error {
 				return exporter.ExportSpans(ctx, spans)
 			})
 			if err == nil || isRefused(err) != test.want {

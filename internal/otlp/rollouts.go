@@ -10,15 +10,15 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// The type "rollouts" remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At
-// the limit, the type forgets the oldest rollout. The type is not safe for concurrent use.
-type rollouts struct {
+// sentRollouts remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At the
+// limit, it forgets the oldest rollout. It is not safe for concurrent use.
+type sentRollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
 // isNew returns true if the agent has not sent the span of a rollout yet. isNew also remembers the rollout as sent.
-func (r *rollouts) isNew(id trace.TraceID) bool {
+func (r *sentRollouts) isNew(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false
 	}
@@ -36,7 +36,7 @@ func (r *rollouts) isNew(id trace.TraceID) bool {
 
 // forget forgets the rollouts whose spans the collector did not accept. With the next start-up of the rollout, the
 // agent sends the span again.
-func (r *rollouts) forget(spans []sdktrace.ReadOnlySpan) {
+func (r *sentRollouts) forget(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return
 	}

@@ -73,9 +73,9 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 			e.check(v.name, v.check)
 		}
 		settings.Exponential = e.value(histogramAggregation) == exponentialHistogram
-		settings.Interval = e.duration(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
+		settings.Interval = e.durationOr(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
 		settings.Metrics.Timeout = min(settings.Metrics.Timeout,
-			e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
+			e.durationOr(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
 	}
 	if len(e.problems) > 0 {
 		return Settings{}, errors.Join(e.problems...)
@@ -119,9 +119,9 @@ func (e *environment) note(problem error) {
 	}
 }
 
-// The method "duration" reads a checked variable that contains a number of milliseconds, and returns the duration. If
-// the variable is not set, the method returns the argument "otherwise".
-func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
+// durationOr reads a checked variable that contains a number of milliseconds, and returns the duration. If the variable
+// is not set, durationOr returns the argument "otherwise".
+func (e *environment) durationOr(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
 	}
@@ -158,6 +158,6 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	timeout, _ := e.lookUp(name, "TIMEOUT")
 	return Signal{
 		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP),
-		Timeout: e.duration(defaultTimeout, timeout),
+		Timeout: e.durationOr(defaultTimeout, timeout),
 	}
 }

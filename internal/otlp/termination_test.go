@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "killed" returns coldStart with a termination: the pod was deleted after an hour, and killed at the end
-// of the grace period of 30 s.
-func killed() timeline.Timeline {
+// killedStartUp returns coldStart with a termination: the pod was deleted after an hour, and killed at the end of the
+// grace period of 30 s.
+func killedStartUp() timeline.Timeline {
 	t := coldStart()
 	from := after(time.Hour)
 	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
@@ -48,7 +48,7 @@ func TestTerminationJoinsStartUpTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var collector receiver
 			collector.overHTTP(t)
-			one, end := coldStart(), killed()
+			one, end := coldStart(), killedStartUp()
 			one.TraceParent, end.TraceParent = parent, parent
 			var done int
 			sink := runWith(t, func(c *TracesConfig) { c.Done = func(timeline.Timeline) { done++ } })
@@ -84,7 +84,7 @@ func TestTerminationJoinsStartUpTrace(t *testing.T) {
 func TestSentRolloutSpansAreRemembered(t *testing.T) {
 	tracer := newTracer(resource.Empty(), "", true)
 	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
-		spans, _ := tracer.spans(item{Timeline: tl})
+		spans, _ := tracer.spansOf(item{Timeline: tl})
 		for _, s := range spans {
 			if !s.Parent().IsValid() {
 				roots = append(roots, s)
@@ -113,7 +113,7 @@ func TestSentRolloutSpansAreRemembered(t *testing.T) {
 func TestRolloutIsOneTrace(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
-	gone := killed()
+	gone := killedStartUp()
 	gone.UID, gone.Revision = "a", "7d4b"
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
 	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"),
@@ -247,7 +247,7 @@ func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range tracesQueue + 5 {
-		sink.OfferTermination(killed())
+		sink.OfferTermination(killedStartUp())
 	}
 	if done != 0 {
 		t.Errorf("%d dropped terminations are reported as start-ups", done)

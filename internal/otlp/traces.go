@@ -150,7 +150,7 @@ func (s *Traces) Run(ctx context.Context) error {
 // take adds an item to the batch. If the batch is full, take sends it.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
-	spans, bytes := s.tracer.spans(i)
+	spans, bytes := s.tracer.spansOf(i)
 	if s.bytes+bytes > batchBytes {
 		s.send()
 	}
@@ -172,7 +172,7 @@ func (s *Traces) send() {
 	}
 	var err error
 	if len(spans) > 0 { // if there are no spans, the sampler dropped all items
-		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
+		err = sendWithRetries(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
 			return s.exporter.ExportSpans(ctx, spans)
 		})
 	}

@@ -26,7 +26,7 @@ func (l *ledger) Older(uid, version string) bool {
 // NewerThan reports whether the known version of a pod is newer than the version of a list.
 func (l *ledger) NewerThan(uid, list string) bool { return isBefore(list, l.versions[uid]) }
 
-// The method Note sets the known version of a pod: the version in the store.
+// Note sets the known version of a pod: the version in the store.
 func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "listed" is a source with two pods. The test supplies each page of a list.
-type listed struct {
+// listedSource is a source with two pods. The test supplies each page of a list.
+type listedSource struct {
 	*podwatch.Pods
 	closed   bool // whether the watch is closed
 	verifier *Verifier
@@ -60,10 +60,10 @@ func (p page) String() string {
 }
 
 // OpenFor replaces the method of podwatch.Pods, because the source does not run.
-func (l *listed) OpenFor(time.Duration) bool { return !l.closed }
+func (l *listedSource) OpenFor(time.Duration) bool { return !l.closed }
 
 // count returns the number of watched pods.
-func (l *listed) count() (pods int) {
+func (l *listedSource) count() (pods int) {
 	l.Change(func(now podwatch.Changes) {
 		for range now.UIDs() {
 			pods++
@@ -72,8 +72,8 @@ func (l *listed) count() (pods int) {
 	return pods
 }
 
-func responseLists(t *testing.T, response func(asked int) page) *listed {
-	l := &listed{}
+func responseLists(t *testing.T, response func(asked int) page) *listedSource {
+	l := &listedSource{}
 	client,
 		err := kubeclient.New(&rest.Config{Host: "http://lists",
 		Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
@@ -144,7 +144,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 }
 
 func TestEndlessListIsAborted(t *testing.T) {
-	var l *listed
+	var l *listedSource
 	synctest.Test(t, func(t *testing.T) { // the client sends at most five requests per second
 		l = responseLists(t, func(int) page {
 			return page{status: http.StatusOK, names: []string{"first", "second"}, version: "9", more: true}
@@ -167,7 +167,7 @@ func TestEndlessListIsAborted(t *testing.T) {
 
 // TestWatchEndsDuringVerify checks that the agent skips a comparison if the watch ends during the comparison.
 func TestWatchEndsDuringVerify(t *testing.T) {
-	var l *listed
+	var l *listedSource
 	l = responseLists(t, func(int) page {
 		l.closed = true
 		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}

@@ -2,8 +2,8 @@ package podverify
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type "verification" counts the results of comparisons.
-type verification struct {
+// comparisonCounts counts the results of comparisons.
+type comparisonCounts struct {
 	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that failed, for example because the API server returned no list
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
@@ -13,7 +13,7 @@ type verification struct {
 	verifiedAt *prometheus.GaugeVec
 }
 
-func newVerification(registerer prometheus.Registerer) *verification {
+func newVerification(registerer prometheus.Registerer) *comparisonCounts {
 	comparisons := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_verifications_total",
 		Help: "Comparisons of the watched pods with a list from the API server, by result. result=\"complete\": the " +
@@ -28,7 +28,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 			"had not reported the deletion of the pod. difference=\"stale\": the watch had not reported a change " +
 			"of the pod. Only with --verify-interval.",
 	}, []string{"difference"})
-	v := &verification{
+	v := &comparisonCounts{
 		complete: comparisons.WithLabelValues("complete"),
 		failed:   comparisons.WithLabelValues("failed"),
 		skipped:  comparisons.WithLabelValues("skipped"),
@@ -47,7 +47,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 }
 
 // add counts a complete comparison.
-func (v *verification) add(found findings) {
+func (v *comparisonCounts) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))
 	v.extra.Add(float64(found.extra))

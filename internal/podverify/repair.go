@@ -28,12 +28,12 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	open := map[string]bool{}
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range list.versions {
-			if missing(now, uid, list) || v.stale(now, uid, list) {
+			if isMissing(now, uid, list) || v.isStale(now, uid, list) {
 				open[uid] = true
 			}
 		}
 		for uid := range now.UIDs() {
-			if v.extra(uid, list) {
+			if v.isExtra(uid, list) {
 				open[uid] = true
 			}
 		}
@@ -41,21 +41,21 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	return open
 }
 
-// The function "missing" reports whether a list contains a pod that the store does not contain. The result is also true
-// for a pod that was deleted after the API server sent the list, so the caller checks a second list.
-func missing(now podwatch.Changes, uid string, list listing) bool {
+// isMissing reports whether a list contains a pod that the store does not contain. The result is also true for a pod
+// that was deleted after the API server sent the list, so the caller checks a second list.
+func isMissing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)
 }
 
-// The method "stale" reports whether a list contains a newer version of a pod than the store.
-func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
+// isStale reports whether a list contains a newer version of a pod than the store.
+func (v *Verifier) isStale(now podwatch.Changes, uid string, list listing) bool {
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// The method "extra" reports whether a pod is in the store but not in the list, although the list is newer than the
-// store's version of the pod.
-func (v *Verifier) extra(uid string, list listing) bool {
+// isExtra reports whether a pod is in the store but not in the list, although the list is newer than the store's
+// version of the pod.
+func (v *Verifier) isExtra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)
 }
@@ -67,14 +67,14 @@ func (v *Verifier) repair(pods watched, first, second listing, found *findings) 
 		for uid := range second.keep {
 			object := second.objects[uid]
 			switch {
-			case missing(now, uid, first) && object != nil:
+			case isMissing(now, uid, first) && object != nil:
 				found.missing++
 				v.Deleted(uid)
 				now.Observe(object)
-			case v.stale(now, uid, first) && object != nil:
+			case v.isStale(now, uid, first) && object != nil:
 				found.stale++
 				now.Observe(object)
-			case v.extra(uid, first) && v.extra(uid, second):
+			case v.isExtra(uid, first) && v.isExtra(uid, second):
 				found.extra++
 				now.Remove(uid)
 				v.addTombstone(uid)

@@ -40,7 +40,7 @@ type Config struct {
 type Verifier struct {
 	*ledger
 	config   Config
-	verified *verification
+	verified *comparisonCounts
 	patience time.Duration
 }
 
@@ -78,7 +78,7 @@ var errWatchNotOpen = errors.New("the watch was not open for long enough to comp
 
 // verify makes one comparison and reports the result.
 func (v *Verifier) verify(ctx context.Context, pods watched) {
-	found, err := v.compare(ctx, pods)
+	found, err := v.compareTwice(ctx, pods)
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errWatchNotOpen):
@@ -98,12 +98,11 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 	}
 }
 
-// The method "compare" lists the pods and compares the list with the pods in the store. If the list differs from the
-// store, the method "compare" waits, because the watch might still report the changes. If some pods still differ after
-// this wait, the method "compare" lists the pods again. The method "compare" then repairs and counts each pod whose
-// state in the store differs from both lists. If the watch reports a change before the repair, the method "compare"
-// does not count this change as a difference.
-func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
+// compareTwice lists the pods and compares the list with the pods in the store. If the list differs from the store,
+// compareTwice waits, because the watch might still report the changes. If some pods still differ after this wait,
+// compareTwice lists the pods again. It then repairs and counts each pod whose state in the store differs from both
+// lists. If the watch reports a change before the repair, compareTwice does not count this change as a difference.
+func (v *Verifier) compareTwice(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen
 	}

@@ -22,34 +22,34 @@ const userAgent = "podlapse-agent"
 // RoundTrip sends a request to the runtime or the API server on the agent's existing connection.
 type RoundTrip func(context.Context) error
 
-// asker makes one attempt and records the stages of this attempt in s.
-type asker func(ctx context.Context, s *stages) error
+// attemptFunc makes one attempt and records the stages of this attempt in s.
+type attemptFunc func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Probes of kind cri and apiserver use an existing
-// connection of the agent (RoundTrip). Probes of kind dns, tcp, http and registry open new connections for each
-// attempt.
-func (r *Runner) askerOf(p Probe) asker {
+// attemptFuncOf returns the function that makes the attempts of a probe. Probes of kind cri and apiserver use an
+// existing connection of the agent (RoundTrip). Probes of kind dns, tcp, http and registry open new connections for
+// each attempt.
+func (r *Runner) attemptFuncOf(p Probe) attemptFunc {
 	switch p.Kind {
 	case KindDNS:
-		return dnsAsker(p)
+		return dnsAttempt(p)
 	case KindTCP:
-		return tcpAsker(p)
+		return tcpAttempt(p)
 	case KindHTTP:
-		return httpAsker(p, p.Target, func(status int) bool {
+		return httpAttempt(p, p.Target, func(status int) bool {
 			if len(p.Status) > 0 {
 				return slices.Contains(p.Status, status)
 			}
 			return status >= 200 && status < 400
 		})
 	case KindRegistry:
-		return registryAsker(p)
+		return registryAttempt(p)
 	case KindCRI:
 		return func(ctx context.Context, _ *stages) error { return r.config.Runtime(ctx) }
 	}
 	return func(ctx context.Context, _ *stages) error { return r.config.APIServer(ctx) }
 }
 
-func dnsAsker(p Probe) asker {
+func dnsAttempt(p Probe) attemptFunc {
 	resolver := &net.Resolver{PreferGo: true,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if p.Server != "" {
@@ -81,7 +81,7 @@ type untraced struct{ context.Context }
 // Value implements context.Context.
 func (untraced) Value(any) any { return nil }
 
-func tcpAsker(p Probe) asker {
+func tcpAttempt(p Probe) attemptFunc {
 	return func(ctx context.Context, _ *stages) error {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", p.Target)
@@ -92,21 +92,21 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker requests /v2/ from a registry. A working registry responds with status 200, or with status 401 if it
+// registryAttempt requests /v2/ from a registry. A working registry responds with status 200, or with status 401 if it
 // requires credentials.
-func registryAsker(p Probe) asker {
+func registryAttempt(p Probe) attemptFunc {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {
 		target.Scheme = "http"
 	}
-	return httpAsker(p, target.String(), func(status int) bool {
+	return httpAttempt(p, target.String(), func(status int) bool {
 		return status == http.StatusOK || status == http.StatusUnauthorized
 	})
 }
 
 var errRedirects = errors.New("too many redirects")
 
-func httpAsker(p Probe, target string, right func(status int) bool) asker {
+func httpAttempt(p Probe, target string, right func(status int) bool) attemptFunc {
 	transport := &http.Transport{ // ignores proxy settings in the environment
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
@@ -125,7 +125,7 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 			if err != nil {
 				return err
 			}
-			next := redirect(response)
+			next := redirectTarget(response)
 			switch {
 			case p.Redirects == 0 || next == "":
 				if !right(response.StatusCode) {
@@ -159,9 +159,9 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// The function "redirect" returns the URL to which a response redirects. If the response is not a redirect, the URL is
-// empty. The URL is also empty if the redirect leads to another host, from HTTPS to HTTP, or to a URL with a user name.
-func redirect(response *http.Response) string {
+// redirectTarget returns the URL to which a response redirects. If the response is not a redirect, the URL is empty.
+// The URL is also empty if the redirect leads to another host, from HTTPS to HTTP, or to a URL with a user name.
+func redirectTarget(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
 		http.StatusPermanentRedirect:
@@ -178,7 +178,7 @@ func redirect(response *http.Response) string {
 }
 
 // attempt makes one attempt of a probe.
-func attempt(ctx context.Context, p Probe, ask asker) Outcome {
+func attempt(ctx context.Context, p Probe, ask attemptFunc) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 	defer cancel()
 	s := newStages()

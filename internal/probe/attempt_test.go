@@ -25,11 +25,11 @@ func made(kind Kind, target string, change func(*Probe)) Probe {
 	return p
 }
 
-// ask makes one attempt in the same way as a Runner.
-func ask(t *testing.T, p Probe) Outcome {
+// try makes one attempt in the same way as a Runner.
+func try(t *testing.T, p Probe) Outcome {
 	t.Helper()
 	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
-	return attempt(t.Context(), p, r.askerOf(p))
+	return attempt(t.Context(), p, r.attemptFuncOf(p))
 }
 
 // stagesOf returns the stages of an outcome and their results as text.
@@ -48,8 +48,8 @@ func expect(t *testing.T, what string, o Outcome, result Result, stages string) 
 	}
 }
 
-// The function "silent" starts a server that accepts connections and sends nothing until the test ends.
-func silent(t *testing.T) string {
+// silentServer starts a server that accepts connections and sends nothing until the test ends.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,8 +77,8 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// The function "dead" returns an address without a listener.
-func dead(t *testing.T) string {
+// unusedAddress returns an address without a listener.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,15 +101,15 @@ func TestRegistry(t *testing.T) {
 	for s, want := range map[int]Result{200: ResultOK, 401: ResultOK, 403: ResultBadStatus, 404: ResultBadStatus,
 		503: ResultBadStatus, 302: ResultBadStatus} {
 		status = s
-		expect(t, fmt.Sprint(s), ask(t, p), want, "connect=ok first_byte=ok")
+		expect(t, fmt.Sprint(s), try(t, p), want, "connect=ok first_byte=ok")
 	}
 }
 
 func TestTCP(t *testing.T) {
-	expect(t, "well", ask(t, made(KindTCP, silent(t), nil)), ResultOK, "connect=ok")
-	expect(t, "dead", ask(t, made(KindTCP, dead(t), nil)), ResultConnectError, "connect=connect_error")
-	_, port, _ := net.SplitHostPort(silent(t))
-	expect(t, "by name", ask(t, made(KindTCP, "localhost:"+port, nil)), ResultOK, "dns=ok connect=ok")
+	expect(t, "well", try(t, made(KindTCP, silentServer(t), nil)), ResultOK, "connect=ok")
+	expect(t, "dead", try(t, made(KindTCP, unusedAddress(t), nil)), ResultConnectError, "connect=connect_error")
+	_, port, _ := net.SplitHostPort(silentServer(t))
+	expect(t, "by name", try(t, made(KindTCP, "localhost:"+port, nil)), ResultOK, "dns=ok connect=ok")
 }
 
 func TestRoundTrips(t *testing.T) {
@@ -129,7 +129,7 @@ func TestRoundTrips(t *testing.T) {
 			want Result
 		}{{nil, ResultOK}, {errors.New("no"), ResultError}, {errForever, ResultTimeout}} {
 			failure = c.err
-			expect(t, string(kind), attempt(t.Context(), p, r.askerOf(p)), c.want, "")
+			expect(t, string(kind), attempt(t.Context(), p, r.attemptFuncOf(p)), c.want, "")
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// The function "names" starts a DNS server over UDP. The server responds at once for the name "well", after 100 ms for
+// startDNSServer starts a DNS server over UDP. The server responds at once for the name "well", after 100 ms for
 // "slow", and never for "silent". It reports every other name as not found.
-func names(t *testing.T) string {
+func startDNSServer(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -59,15 +59,15 @@ func names(t *testing.T) string {
 }
 
 func TestDNS(t *testing.T) {
-	server := names(t)
+	server := startDNSServer(t)
 	by := func(p *Probe) { p.Server = server }
-	expect(t, "well", ask(t, made(KindDNS, "well.test.", by)), ResultOK, "dns=ok")
-	slow := ask(t, made(KindDNS, "slow.test.", by))
+	expect(t, "well", try(t, made(KindDNS, "well.test.", by)), ResultOK, "dns=ok")
+	slow := try(t, made(KindDNS, "slow.test.", by))
 	expect(t, "slow", slow, ResultOK, "dns=ok")
 	if slow.Stages[0].Length < 90*time.Millisecond {
 		t.Errorf("slow took %+v", slow)
 	}
-	expect(t, "none of the name", ask(t, made(KindDNS, "absent.test.", by)), ResultDNSError, "dns=dns_error")
-	expect(t, "no word", ask(t, made(KindDNS, "silent.test.", by)), ResultTimeout, "dns=timeout")
-	expect(t, "by the machine's own", ask(t, made(KindDNS, "localhost", nil)), ResultOK, "dns=ok")
+	expect(t, "none of the name", try(t, made(KindDNS, "absent.test.", by)), ResultDNSError, "dns=dns_error")
+	expect(t, "no word", try(t, made(KindDNS, "silent.test.", by)), ResultTimeout, "dns=timeout")
+	expect(t, "by the machine's own", try(t, made(KindDNS, "localhost", nil)), ResultOK, "dns=ok")
 }

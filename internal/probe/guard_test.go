@@ -65,7 +65,7 @@ func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 		asked  int64
 	}{{nil, ResultConnectError, 0}, {[]string{name}, ResultOK, 1}} {
 		p := registryProbe(Registries{Pace: Pace{Timeout: Duration{Duration: time.Second}}, PlainHTTP: c.plain}, name)
-		o := attempt(t.Context(), p, r.askerOf(p))
+		o := attempt(t.Context(), p, r.attemptFuncOf(p))
 		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil &&
 			!strings.Contains(o.Detail, "is a loopback address") {
 			t.Errorf("with plain_http %q: %+v, %d requests", c.plain, o, asked.Load())

@@ -32,7 +32,7 @@ func responsePath(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	case "/once":
 		http.Redirect(w, r, "/", http.StatusFound)
 	case "/away":
-		http.Redirect(w, r, "http://"+dead(t)+"/", http.StatusFound)
+		http.Redirect(w, r, "http://"+unusedAddress(t)+"/", http.StatusFound)
 	case "/garbled":
 		w.Header().Set("Location", "http://%zz?token=secret")
 		w.WriteHeader(http.StatusFound)
@@ -69,8 +69,10 @@ func TestHTTP(t *testing.T) {
 	server.Config.ErrorLog = nil
 	// Probes ignore the proxy variables. net/http always ignores these variables for loopback, so
 	// TestProxyVariablesAreIgnored tests them for other addresses.
-	t.Setenv("HTTP_PROXY", "http://"+dead(t))
-	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
+	t.Setenv("HTTP_PROXY", "http://"+unusedAddress(t))
+	get := func(path string, change func(*Probe)) Outcome {
+		return try(t, made(KindHTTP, server.URL+path, change))
+	}
 	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
 	const reached = "connect=ok first_byte=ok"
 	expect(t, "well", get("/", nil), ResultOK, reached)
@@ -121,7 +123,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("asked with %v", r.Header)
 		}
 	}
-	expect(t, "a closed port", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError,
+	expect(t, "a closed port", try(t, made(KindHTTP, "http://"+unusedAddress(t), nil)), ResultConnectError,
 		"connect=connect_error")
 }
 
@@ -136,14 +138,14 @@ func TestHeaders(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	expect(t, "without", ask(t, made(KindHTTP, server.URL, nil)), ResultBadStatus, "connect=ok first_byte=ok")
+	expect(t, "without", try(t, made(KindHTTP, server.URL, nil)), ResultBadStatus, "connect=ok first_byte=ok")
 	with := func(p *Probe) {
 		p.Headers, p.Redirects, p.Status = Headers{"metadata-flavor": "Google", "User-Agent": "another"}, 1, []int{200}
 	}
-	expect(t, "with, and after a redirect", ask(t, made(KindHTTP, server.URL, with)), ResultOK,
+	expect(t, "with, and after a redirect", try(t, made(KindHTTP, server.URL, with)), ResultOK,
 		"connect=ok first_byte=ok")
 	server.Close()
-	o := ask(t, made(KindHTTP, server.URL, with))
+	o := try(t, made(KindHTTP, server.URL, with))
 	if strings.Contains(o.Detail, "Google") || o.Result != ResultConnectError {
 		t.Errorf("%+v", o)
 	}
@@ -168,7 +170,7 @@ func TestRedirects(t *testing.T) {
 			}
 			redirection := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}},
 				Request: &http.Request{URL: from}}
-			if got := redirect(redirection); got != want {
+			if got := redirectTarget(redirection); got != want {
 				t.Errorf("%d from %s to %s leads to %q, want %q", status, c.from, c.location, got, want)
 			}
 		}
@@ -186,12 +188,13 @@ func TestTLS(t *testing.T) {
 	trusted := func(p *Probe) {
 		p.authorities = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	}
-	expect(t, "unknown authority", ask(t, made(KindHTTP, server.URL, nil)), ResultTLSError, "connect=ok tls=tls_error")
-	expect(t, "trusted", ask(t, made(KindHTTP, server.URL, trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
+	expect(t, "unknown authority", try(t, made(KindHTTP, server.URL, nil)), ResultTLSError, "connect=ok tls=tls_error")
+	expect(t, "trusted", try(t, made(KindHTTP, server.URL, trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
 	expect(t, "a registry that wants a login",
-		ask(t, made(KindRegistry, strings.TrimPrefix(server.URL, "https://"), trusted)), ResultOK,
+		try(t, made(KindRegistry, strings.TrimPrefix(server.URL, "https://"), trusted)), ResultOK,
 		"connect=ok tls=ok first_byte=ok")
-	expect(t, "no TLS at all", ask(t, made(KindRegistry, silent(t), nil)), ResultTimeout, "connect=ok tls=timeout")
+	expect(t, "no TLS at all", try(t, made(KindRegistry, silentServer(t), nil)),
+		ResultTimeout, "connect=ok tls=timeout")
 }
 
 var errForever = errors.New("never comes back")
@@ -205,7 +208,7 @@ func TestProxyVariablesAreIgnored(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, proxy.URL)
 	}
-	o := ask(t, made(KindHTTP, "http://does-not-exist.invalid/", nil))
+	o := try(t, made(KindHTTP, "http://does-not-exist.invalid/", nil))
 	if o.Result != ResultDNSError && o.Result != ResultTimeout {
 		t.Errorf("got %+v, want the name not found", o)
 	}
@@ -242,7 +245,7 @@ func TestFirstByteBeforeRequestWritten(t *testing.T) {
 		if i == 0 {
 			want = "connect=ok tls=ok first_byte=ok"
 		}
-		if expect(t, "responded", attempt(t.Context(), p, r.askerOf(p)), ResultOK, want); t.Failed() {
+		if expect(t, "responded", attempt(t.Context(), p, r.attemptFuncOf(p)), ResultOK, want); t.Failed() {
 			t.Fatalf("attempt %d", i)
 		}
 	}

@@ -46,7 +46,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 		}
 		var probing sync.WaitGroup
 		for _, f := range probed {
-			probing.Go(func() { f.once(ctx) })
+			probing.Go(func() { f.attemptOnce(ctx) })
 		}
 		probing.Wait()
 	}

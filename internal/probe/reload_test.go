@@ -75,8 +75,8 @@ func runFile(t *testing.T, text string) *running {
 	return r
 }
 
-// The method "after" returns the lines recorded within a duration, without duplicates.
-func (r *running) after(d time.Duration) []string {
+// linesWithin returns the lines recorded within a duration, without duplicates.
+func (r *running) linesWithin(d time.Duration) []string {
 	synctest.Wait()
 	r.book.take()
 	time.Sleep(d)
@@ -91,7 +91,7 @@ func TestFileIsReloaded(t *testing.T) {
 			"}, {name: goes, kind: apiserver, "+pace+"}]")
 		expect := func(what string, want ...string) {
 			t.Helper()
-			got := r.after(lookEvery + 3*time.Second)
+			got := r.linesWithin(lookEvery + 3*time.Second)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
@@ -118,7 +118,7 @@ func TestFileIsReloaded(t *testing.T) {
 		)
 		time.Sleep(lookEvery)
 		r.book.take()
-		if got := r.after(5 * time.Second); len(got) != 1 ||
+		if got := r.linesWithin(5 * time.Second); len(got) != 1 ||
 			!strings.HasPrefix(got[0], "registry:"+closedRegistry+" ") {
 			t.Errorf("with registries only: %q", got)
 		}

@@ -70,25 +70,25 @@ func random(d time.Duration) time.Duration {
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
-		f.once(ctx)
+		f.attemptOnce(ctx)
 	}
 }
 
 // followed is a probe that runs repeatedly.
 type followed struct {
 	probe    Probe
-	ask      asker
+	try      attemptFunc
 	recorder Recorder
 	results  resultLogger
 }
 
 func (r *Runner) follow(p Probe) *followed {
-	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
+	return &followed{p, r.attemptFuncOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// The method "once" makes one attempt and records its outcome unless ctx is done.
-func (f *followed) once(ctx context.Context) {
-	o := attempt(ctx, f.probe, f.ask)
+// attemptOnce makes one attempt and records its outcome unless ctx is done.
+func (f *followed) attemptOnce(ctx context.Context) {
+	o := attempt(ctx, f.probe, f.try)
 	if ctx.Err() == nil {
 		f.recorder.Record(o)
 		f.results.log(o)

@@ -129,7 +129,7 @@ func TestLoggedErrorsAreBounded(t *testing.T) {
 
 func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
-	gone := dead(t)
+	gone := unusedAddress(t)
 	pulled := []string{alive, gone, "third.invalid"}
 	var mu sync.Mutex
 	var book notebook

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The type "runningProbes" holds the running probes. Only the goroutine of Runner.Run uses this type.
+// runningProbes holds the running probes. Only the goroutine of Runner.Run uses this type.
 type runningProbes struct {
 	runner     *Runner
 	config     Config
@@ -35,8 +35,8 @@ func (r *Runner) start(ctx context.Context, config Config) *runningProbes {
 	return a
 }
 
-// The method "apply" starts and stops probes according to a new configuration. Unchanged probes continue. The method
-// deletes the series of changed and removed probes.
+// apply starts and stops probes according to a new configuration. Unchanged probes continue. apply deletes the series
+// of changed and removed probes.
 func (a *runningProbes) apply(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {

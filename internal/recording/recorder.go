@@ -94,7 +94,7 @@ func (r *Recorder) record(o timeline.Observation) {
 		return
 	}
 	if r.config.Latest {
-		r.ring.add(line)
+		r.ring.addLine(line)
 	}
 	switch {
 	case r.config.File == nil:
@@ -107,13 +107,12 @@ func (r *Recorder) record(o timeline.Observation) {
 		r.queue.Sent(taken)
 		r.stop(errors.Join(r.file.full(), err))
 	default:
-		r.after(r.file.write(line))
+		r.countWritten(r.file.write(line))
 	}
 }
 
-// The method "after" counts the lines that the file received. If a write failed, the method stops recording to the
-// file.
-func (r *Recorder) after(taken int, err error) {
+// countWritten counts the lines that the file received. If a write failed, countWritten stops recording to the file.
+func (r *Recorder) countWritten(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
 		r.stop(err)
@@ -135,7 +134,7 @@ func (r *Recorder) flush() {
 	if r.file == nil {
 		return
 	}
-	r.after(r.file.flush())
+	r.countWritten(r.file.flush())
 }
 
 // end closes the file and reports its errors. For example, network file systems report some write errors only when

@@ -275,14 +275,14 @@ func TestLatestObservationsAreARecording(t *testing.T) {
 func TestRingIsBounded(t *testing.T) {
 	var r ring
 	for i := range ringLines + 10 {
-		r.add([]byte{byte(i), byte(i >> 8)})
+		r.addLine([]byte{byte(i), byte(i >> 8)})
 	}
 	got := r.latest()
 	if first := got[0]; len(got) != ringLines || first[0] != 10 || r.bytes != 2*ringLines {
 		t.Errorf("%d lines, %d bytes, the oldest is %v", len(got), r.bytes, first)
 	}
 	for range 10 {
-		r.add(make([]byte, ringBytes/4))
+		r.addLine(make([]byte, ringBytes/4))
 	}
 	if got := r.latest(); len(got) != 4 || r.bytes != ringBytes {
 		t.Errorf("%d lines of %d bytes", len(got), r.bytes)

@@ -19,8 +19,8 @@ type ring struct {
 	bytes int
 }
 
-// The method "add" stores a line. The caller must not change the line afterwards.
-func (r *ring) add(line []byte) {
+// addLine stores a line. The caller must not change the line afterwards.
+func (r *ring) addLine(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, line)

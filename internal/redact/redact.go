@@ -46,21 +46,21 @@ func Message(reason, message string) string {
 	return text
 }
 
-// The constant "keys" is a regular expression for the names of secret values. The expression matches a whole name, or
-// the last part of a longer name such as X-Amz-Signature.
-const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
+// secretNames is a regular expression for the names of secret values. The expression matches a whole name, or the last
+// part of a longer name such as X-Amz-Signature.
+const secretNames = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
 	`api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|` +
 	`private[_-]?key|googleaccessid)`
 
 var (
 	// assignmentPattern matches key=value, as in queries, mount options and environment variables.
-	assignmentPattern = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
+	assignmentPattern = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + secretNames + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
 	// optionPattern matches --key value, as in command lines.
-	optionPattern = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
+	optionPattern = regexp.MustCompile(`(?i)(--?` + secretNames + `\s+)([^\s"',-][^\s"',]*)`)
 	// memberPattern matches "key":"value", as in JSON and in JSON within a quoted text.
-	memberPattern = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
+	memberPattern = regexp.MustCompile(`(?i)(\\?"` + secretNames + `\\?"\s*:\s*\\?")([^"\\]+)`)
 	// headerPattern matches an HTTP header with credentials.
 	headerPattern = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
@@ -82,7 +82,7 @@ var (
 		`KEY-----|$)`)
 )
 
-// keyParts lists substrings: every name that the expression "keys" matches contains at least one of them.
+// keyParts lists substrings: every name that the expression secretNames matches contains at least one of them.
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
@@ -181,9 +181,9 @@ func userEnd(address string) int {
 	return at
 }
 
-// The variable "words" lists words that can follow "Bearer" and "Basic" but are not tokens. For example, realm=x is a
-// parameter of a challenge and not a token.
-var words = []string{
+// schemeWords lists words that can follow "Bearer" and "Basic" but are not tokens. For example, realm=x is a parameter
+// of a challenge and not a token.
+var schemeWords = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm", "scheme", "token", "tokens",
 	"error", "scope", "service",
 }
@@ -192,7 +192,7 @@ func withoutToken(found string) string {
 	parts := schemePattern.FindStringSubmatch(found)
 	token, _, _ := strings.Cut(parts[3], "=") // without base64 padding
 	switch {
-	case slices.Contains(words, strings.ToLower(token)):
+	case slices.Contains(schemeWords, strings.ToLower(token)):
 		return found
 	case strings.EqualFold(parts[1], "basic"):
 		if !isPair(token) {

@@ -26,7 +26,7 @@ func Differences(s api.WorkloadSummary) []string {
 	}
 	for _, node := range slowNodes(s.Nodes) {
 		texts = append(texts, fmt.Sprintf("On average, start-ups took %s on node %s, and %s on the other nodes%s. %s",
-			short(node.Durations.Mean), terminal.Clean(node.Name), short(node.Others.Mean),
+			inSeconds(node.Durations.Mean), terminal.Clean(node.Name), inSeconds(node.Others.Mean),
 			partsText(node.Difference, ""), evidenceText(node.Durations.StartUps, node.Others.StartUps)))
 	}
 	if s.Comparison != nil {
@@ -50,7 +50,8 @@ func imageStatement(images api.WorkloadImages) string {
 		return "Start-ups with all images on the node, and start-ups with a pull: " + unprovenText(present, pulled, *d)
 	}
 	return fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if not%s. %s",
-		short(present.Mean), short(pulled.Mean), partsText(*d, ""), evidenceText(present.StartUps, pulled.StartUps))
+		inSeconds(present.Mean), inSeconds(pulled.Mean), partsText(*d, ""),
+		evidenceText(present.StartUps, pulled.StartUps))
 }
 
 // unprovenText explains why the data does not prove a difference between two groups of start-ups.
@@ -60,7 +61,7 @@ func unprovenText(first, second *api.WorkloadDurations, d api.WorkloadDifference
 	case api.TooFew:
 		means := ""
 		if n > 0 && m > 0 {
-			means = fmt.Sprintf(" (%s and %s on average)", short(first.Mean), short(second.Mean))
+			means = fmt.Sprintf(" (%s and %s on average)", inSeconds(first.Mean), inSeconds(second.Mean))
 		}
 		return fmt.Sprintf("%d and %s are too few to prove a difference%s. At least 4 and 4, or 3 and 5 start-ups are "+
 			"necessary.", n, number(m, "start-up"), means)
@@ -81,8 +82,8 @@ func revisionsText(from, to api.WorkloadRevision, d api.WorkloadDifference) stri
 	if d.Seconds < 0 {
 		direction = "less"
 	}
-	text := fmt.Sprintf("On average, revision %s takes %s %s than %s%s. %s", second, short(max(d.Seconds, -d.Seconds)),
-		direction, first, partsText(d, imagesText(from, to)),
+	text := fmt.Sprintf("On average, revision %s takes %s %s than %s%s. %s",
+		second, inSeconds(max(d.Seconds, -d.Seconds)), direction, first, partsText(d, imagesText(from, to)),
 		evidenceText(startUpsOf(from.Durations), startUpsOf(to.Durations)))
 	if from.Pulled*to.PulledOf != to.Pulled*from.PulledOf { // the shares differ
 		text += fmt.Sprintf(" Pods of %s pulled an image in %s, pods of %s in %s.", first, pulledText(from), second,

@@ -39,7 +39,7 @@ func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.Unreported) > 0 {
-		unreported := page.Wrap(milestones(record.Unreported))
+		unreported := page.Wrap(milestoneList(record.Unreported))
 		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + unreported + "\n")
 	}
 	if len(record.LostEvents) > 0 {
@@ -64,7 +64,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(milestones(missing)) + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(milestoneList(missing)) + "\n")
 	}
 }
 
@@ -267,9 +267,9 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// The function "milestones" lists milestones of the form milestone[/container][#attempt]. The result counts attempts
-// from 1, as AttemptText does. Records count attempts from 0.
-func milestones(entries []string) string {
+// milestoneList lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
+// AttemptText does. Records count attempts from 0.
+func milestoneList(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {
 		name, number, _ := strings.Cut(entry, "#")

@@ -50,8 +50,8 @@ func durationsText(d *api.WorkloadDurations) string {
 	if d == nil {
 		return "no completed start-up with a known duration"
 	}
-	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), short(d.P50),
-		short(d.P90), short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
+	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), inSeconds(d.P50),
+		inSeconds(d.P90), inSeconds(d.Slowest), inSeconds(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
 // notMeasured states how many start-ups the durations do not include, and why.
@@ -114,8 +114,8 @@ func writeGroups(out *strings.Builder, s api.WorkloadSummary, page terminal.Page
 			layout.Add(name, "0", "-", "-", "-", "-", "-")
 			return
 		}
-		layout.Add(name, fmt.Sprint(d.StartUps), short(d.Mean), short(d.P50), short(d.P90), short(d.Slowest),
-			"±"+short(max(d.MeanError, d.P50Error, d.P90Error, d.SlowestError)))
+		layout.Add(name, fmt.Sprint(d.StartUps), inSeconds(d.Mean), inSeconds(d.P50), inSeconds(d.P90),
+			inSeconds(d.Slowest), "±"+inSeconds(max(d.MeanError, d.P50Error, d.P90Error, d.SlowestError)))
 	}
 	if s.Images.Present != nil && s.Images.Pulled != nil {
 		add("images on the node", s.Images.Present)
@@ -169,8 +169,8 @@ func RevisionText(r api.WorkloadRevision) string {
 	return name
 }
 
-// The function "short" formats a duration in seconds, to a tenth of a second.
-func short(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
+// inSeconds formats a duration in seconds, to a tenth of a second.
+func inSeconds(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
 
 // number returns a number with its noun.
 func number(n int, noun string) string {

@@ -86,7 +86,7 @@ func (t *Tally) Restore(text []byte) error {
 		if i < 0 {
 			continue
 		}
-		t.limit(i)
+		t.adjustLimit(i)
 		sums := t.hours[i].sums
 		sums.addTotals(h.Totals)
 		for _, item := range h.Items {

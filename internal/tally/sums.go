@@ -162,14 +162,14 @@ func (s *Sums) addTotals(totals api.TotalsRecord) {
 		s.merged[phase] = true
 	}
 	for _, from := range totals.Registries {
-		r := s.registry(from.Registry)
+		r := s.registryTotals(from.Registry)
 		r.Add(from.PullTotals)
 		r.Unpack += from.Unpack
 	}
 }
 
-// The method "registry" returns the totals of a registry, or the totals of all other registries if a limit is reached.
-func (s *Sums) registry(name string) *api.RegistryTotals {
+// registryTotals returns the totals of a registry, or the totals of all other registries if a limit is reached.
+func (s *Sums) registryTotals(name string) *api.RegistryTotals {
 	if r := s.registries[name]; r != nil {
 		return r
 	}

@@ -65,7 +65,7 @@ func (t *Tally) Add(startUp timeline.Timeline) {
 	now := t.config.Now()
 	t.forget(now)
 	if i := t.hourAt(record.SettledAt.Time, now); i >= 0 {
-		t.limit(i)
+		t.adjustLimit(i)
 		t.hours[i].sums.Add(record)
 		t.compact()
 	}
@@ -106,7 +106,7 @@ func (t *Tally) forget(now time.Time) {
 		t.hours[n-1] = hour{}
 		t.hours = t.hours[:n-1]
 		i := t.hourAt(now, now)
-		t.limit(i)
+		t.adjustLimit(i)
 		t.hours[i].sums.Merge(later)
 	}
 	for len(t.hours) > 0 && t.hours[0].start.Before(oldest(now)) {
@@ -119,8 +119,8 @@ func (t *Tally) forget(now time.Time) {
 // now.Sub still returns the true duration since t.began, because both times have a monotonic reading.
 func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
 
-// The method "limit" allows the sums of one hour to use the memory that the other hours do not use.
-func (t *Tally) limit(i int) {
+// adjustLimit allows the sums of one hour to use the memory that the other hours do not use.
+func (t *Tally) adjustLimit(i int) {
 	sums := t.hours[i].sums
 	sums.limit = t.config.Bytes - t.size() + sums.bytes
 }

@@ -33,15 +33,15 @@ type Layout struct {
 // Board holds the state of all connected agents.
 type Board struct {
 	layout Layout
-	since  time.Duration     // how long the Board shows a start-up after its completion
-	agents map[string]*agent // agents, by the name of the agent
-	over   int               // number of rows of completed start-ups
-	begun  int               // number of rows of start-ups in progress
+	since  time.Duration         // how long the Board shows a start-up after its completion
+	agents map[string]*agentData // agents, by the name of the agent
+	over   int                   // number of rows of completed start-ups
+	begun  int                   // number of rows of start-ups in progress
 }
 
-// The type "agent" holds the data that the board received from one agent. While the agent is unreachable, its current
-// state is unknown.
-type agent struct {
+// agentData holds the data that the board received from one agent. While the agent is unreachable, its current state is
+// unknown.
+type agentData struct {
 	node    string
 	rows    map[string]row    // rows by the ID of the start-up
 	pulls   map[puller]string // progress of each pull; key: the container that waits for the pull
@@ -90,7 +90,7 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 
 // NewBoard returns an empty board. The board shows each completed start-up for the duration in the argument "since".
 func NewBoard(since time.Duration, layout Layout) *Board {
-	return &Board{since: since, layout: layout, agents: map[string]*agent{}}
+	return &Board{since: since, layout: layout, agents: map[string]*agentData{}}
 }
 
 // Agents returns the names of the agents that have joined.
@@ -100,7 +100,7 @@ func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 // already contains the agent.
 func (b *Board) Join(name, node string) {
 	if b.agents[name] == nil {
-		b.agents[name] = &agent{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
+		b.agents[name] = &agentData{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
 	}
 }
 
@@ -178,7 +178,7 @@ func newRow(record api.Record, now time.Time) row {
 	return r
 }
 
-func (b *Board) put(a *agent, id string, r row) {
+func (b *Board) put(a *agentData, id string, r row) {
 	b.drop(a, id)
 	if r.starting() {
 		if b.begun >= maxStarting {
@@ -195,7 +195,7 @@ func (b *Board) put(a *agent, id string, r row) {
 	}
 }
 
-func (b *Board) drop(a *agent, id string) {
+func (b *Board) drop(a *agentData, id string) {
 	r, ok := a.rows[id]
 	switch {
 	case !ok:
@@ -208,7 +208,7 @@ func (b *Board) drop(a *agent, id string) {
 	delete(a.rows, id)
 }
 
-func (b *Board) forget(a *agent) {
+func (b *Board) forget(a *agentData) {
 	for id := range a.rows {
 		b.drop(a, id)
 	}
@@ -218,7 +218,7 @@ func (b *Board) forget(a *agent) {
 // forgetOldest removes the oldest completed start-ups beyond the limit.
 func (b *Board) forgetOldest() {
 	type place struct {
-		agent *agent
+		agent *agentData
 		id    string
 	}
 	var over []place

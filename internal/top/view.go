@@ -127,7 +127,7 @@ func clipped(text string, page terminal.Page) string {
 // headline returns the line with the counts. The number of nodes includes the nodes of unreachable agents.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
-	if named := b.nodes(); len(named) == 1 {
+	if named := b.nodeNames(); len(named) == 1 {
 		text = "node " + named[0] + ": " + text
 	} else {
 		text = fmt.Sprintf("%d nodes: ", len(b.agents)) + text
@@ -155,7 +155,7 @@ func plural(number int, word string) string {
 }
 
 // pullsOf counts the pulls in progress on an agent's node.
-func (b *Board) pullsOf(a *agent) int {
+func (b *Board) pullsOf(a *agentData) int {
 	if !b.layout.Selected {
 		return len(a.pulls)
 	}
@@ -172,8 +172,8 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// The method "nodes" returns the names of the agents' nodes. All unknown names appear as one entry, "?".
-func (b *Board) nodes() []string {
+// nodeNames returns the names of the agents' nodes. All unknown names appear as one entry, "?".
+func (b *Board) nodeNames() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {
 		names[cmp.Or(a.node, "?")] = true
@@ -196,7 +196,7 @@ func (b *Board) troubles() []string {
 
 func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return b.none(page, "no pods are starting on a node",
+		return b.emptyTable(page, "no pods are starting on a node",
 			"pods without a node: kubectl get pods -A --field-selector=spec.nodeName=")
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
@@ -207,15 +207,15 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 		at := layout.Rows()
 		b.add(&layout, r, r.node, r.namespace+"/"+r.name, render.LengthText(r.age(now)),
 			cmp.Or(terminal.Clean(string(r.phase)), "-"), render.LengthText(r.grown(r.inPhase, now)),
-			cmp.Or(terminal.Clean(string(r.cause)), "-"), r.where(progress, now))
+			cmp.Or(terminal.Clean(string(r.cause)), "-"), r.whereText(progress, now))
 		layout.Style(at, 3, render.CauseStyle(r.cause))
 		layout.Style(at, 5, render.CauseStyle(r.cause))
 	}
-	return b.lines(layout, page)
+	return b.tableLines(layout, page)
 }
 
-// The method "none" returns the lines that the board shows instead of an empty table.
-func (b *Board) none(page terminal.Page, text ...string) []string {
+// emptyTable returns the lines that the board shows instead of an empty table.
+func (b *Board) emptyTable(page terminal.Page, text ...string) []string {
 	if b.layout.NoHeaders {
 		return nil
 	}
@@ -258,9 +258,9 @@ func (b *Board) pullsByNode() map[string]map[puller]string {
 	return pulls
 }
 
-// The method "where" returns the text of the column WHERE: the container, the progress of its pull, and the reason why
-// the pod waits. For an unreachable agent, the text begins with the age of the data.
-func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
+// whereText returns the text of the column WHERE: the container, the progress of its pull, and the reason why the pod
+// waits. For an unreachable agent, the text begins with the age of the data.
+func (r row) whereText(pulls map[string]map[puller]string, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
 		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
@@ -274,7 +274,7 @@ func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
 
 func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return b.none(page, "no pods started recently")
+		return b.emptyTable(page, "no pods started recently")
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
 		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
@@ -289,11 +289,11 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 		}
 		layout.Style(at, 2, style)
 	}
-	return b.lines(layout, page)
+	return b.tableLines(layout, page)
 }
 
-// The method "lines" returns the lines of a table, without the node column if the board has only one agent.
-func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
+// tableLines returns the lines of a table, without the node column if the board has only one agent.
+func (b *Board) tableLines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()
 	}
