@@ -31,9 +31,9 @@ func TestAgentReportsStartUp(t *testing.T) {
 	runtime.PutImage("registry.example/web:2", 20<<20)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
 
-	agent.poll("/readyz?verbose", "[+]cri ok")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
 
 	now := time.Now()
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
@@ -44,7 +44,7 @@ func TestAgentReportsStartUp(t *testing.T) {
 		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app",
 		CreatedAt: before(100 * time.Millisecond), StartedAt: now,
 	})
-	cluster.Put(ready(pod, now))
+	cluster.Put(readyPod(pod, now))
 
 	line, err := agent.records.ReadString('\n')
 	if err != nil {
@@ -123,7 +123,7 @@ func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	next(`"state":"deleted","created_at"`)
 	next(`"type":"pod","partial":false`)
 	next(`"type":"container","partial":false`)
-	agent.poll("/metrics", "podlapse_sink_sent_total{sink=\"records\"} 2\n")
+	agent.pollUntil("/metrics", "podlapse_sink_sent_total{sink=\"records\"} 2\n")
 	agent.mustEndCleanly()
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
 		t.Errorf("unexpected text on standard output: %q, %v", rest, err)
@@ -144,9 +144,9 @@ func TestAgentStoppedRightAfterStartUpWritesItsRecord(t *testing.T) {
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint",
 		"unix://"+filepath.Join(t.TempDir(), "never.sock"))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Put(ready(pod, time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(readyPod(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	agent.mustEndCleanly()
 	rest, err := io.ReadAll(agent.records)
 	if err != nil || strings.Count(string(rest), "\n") != 1 || !strings.Contains(string(rest), `"name":"web-0"`) {
@@ -163,7 +163,7 @@ func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 		"--cri-endpoint",
 		"unix://"+socket,
 	)
-	agent.poll("/readyz?verbose", "refused")
+	agent.pollUntil("/readyz?verbose", "refused")
 	status, body := agent.get("/readyz?verbose")
 	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since",
 		"readyz check failed"} {
@@ -178,7 +178,7 @@ func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 		t.Errorf("pods: %s", body)
 	}
 	critest.Start(t, socket, critest.Options{})
-	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
 	agent.mustEndCleanly()
 }
 
@@ -193,7 +193,7 @@ func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
 		"--records",
 		"none",
 	)
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "cri") {
 		t.Errorf("a disabled source appears in\n%s", body)
 	}
@@ -207,12 +207,12 @@ func TestAgentWithoutEvents(t *testing.T) {
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "event_watch") {
 		t.Errorf("a disabled source appears in\n%s", body)
 	}
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Put(ready(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(readyPod(pod, time.Now()))
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
 		t.Errorf("record %q, %v", line, err)
 	}
@@ -240,7 +240,7 @@ func TestAgentWatchesEventsOfTheCluster(t *testing.T) {
 		"--events",
 		"cluster",
 	)
-	agent.poll("/metrics", "podlapse_event_watches_open 1\n")
+	agent.pollUntil("/metrics", "podlapse_event_watches_open 1\n")
 	agent.mustEndCleanly()
 	if got := cluster.Requests(); !slices.Contains(got, "watch /api/v1/events source=kubelet") {
 		t.Errorf("requests %q", got)

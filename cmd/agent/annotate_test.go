@@ -11,11 +11,11 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// Annotations that a user sets (ask…), and annotations that the agent writes.
+// Annotations that a user sets (request…), and annotations that the agent writes.
 const (
-	askStartUp        = "podlapse.dev/annotate"
+	requestStartUp    = "podlapse.dev/annotate"
 	startUpAnnotation = "podlapse.dev/startup"
-	askTime           = "addtime"
+	requestTime       = "addtime"
 	timeAnnotation    = "timestamp"
 )
 
@@ -24,7 +24,7 @@ const (
 func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
-	pod.Annotations = map[string]string{askStartUp: "true", askTime: ""}
+	pod.Annotations = map[string]string{requestStartUp: "true", requestTime: ""}
 	cluster.Put(pod)
 	run := func() *process {
 		return start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -45,15 +45,15 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	first.wait()
 
 	second := run()
-	second.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	over := ready(cluster.Pod("shop", "web-0"), time.Now())
+	second.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	over := readyPod(cluster.Pod("shop", "web-0"), time.Now())
 	cluster.Put(over)
 	await(startUpAnnotation)
 	if got := held(startUpAnnotation); !strings.HasPrefix(got, `{"state":"ready",`) ||
 		strings.Contains(got, "reconstructed") {
 		t.Errorf("annotated %s", got)
 	}
-	second.poll("/metrics", "podlapse_annotation_waiting_pods 0\n")
+	second.pollUntil("/metrics", "podlapse_annotation_waiting_pods 0\n")
 	second.mustEndCleanly()
 
 	again := cluster.Pod("shop", "web-0")
@@ -64,8 +64,8 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	if got := held(startUpAnnotation); !strings.Contains(got, `"reconstructed":true`) {
 		t.Errorf("annotated %s", got)
 	}
-	third.poll("/metrics", `podlapse_annotation_requests_total{result="written"} 1`)
-	third.poll("/readyz?verbose", "[+]annotations ok")
+	third.pollUntil("/metrics", `podlapse_annotation_requests_total{result="written"} 1`)
+	third.pollUntil("/readyz?verbose", "[+]annotations ok")
 	third.mustEndCleanly()
 	if applies := cluster.Applies(); len(applies) != 3 {
 		t.Errorf("applied %+v", applies)
@@ -75,11 +75,11 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 // Without --annotate, the agent sends no request and has no metric, even if a pod asks for annotations.
 func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
-	pod.Annotations = map[string]string{askStartUp: "true", askTime: ""}
+	pod := readyPod(web0(time.Now().Add(-3*time.Second)), time.Now())
+	pod.Annotations = map[string]string{requestStartUp: "true", requestTime: ""}
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "annotation") {
 		t.Error("annotations are off but have a metric")
 	}

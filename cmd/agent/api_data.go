@@ -18,23 +18,23 @@ import (
 // historyPods is the maximum number of deleted pods in the history.
 const historyPods = 1000
 
-// The type "served" holds the data that the agent keeps for the read API.
-type served struct {
+// servedData holds the data that the agent keeps for the read API.
+type servedData struct {
 	startedAt api.Instant
 	history   *history.History
 	tally     *tally.Tally // nil if the history is off or too small
 	live      *live.Hub
 	pulls     livePullsFunc
-	// The field writePods is nil if the agent keeps no pod objects: see web.API.
+	// writePods is nil if the agent keeps no pod objects: see web.API.
 	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
-	// The field nodeStartUp is nil if the agent does not follow the start-up of its node.
+	// nodeStartUp is nil if the agent does not follow the start-up of its node.
 	nodeStartUp func() (api.NodeStartUpRecord, bool)
 }
 
-// newServed creates the parts that keep data for the read API. The caller must set served.pulls and served.writePods
-// before any component runs.
-func newServed(d deps, k *core) *served {
-	s := &served{startedAt: api.InstantOf(time.Now())}
+// newServedData creates the parts that keep data for the read API. The caller must set served.pulls and
+// served.writePods before any component runs.
+func newServedData(d deps, k *core) *servedData {
+	s := &servedData{startedAt: api.InstantOf(time.Now())}
 	kept := history.Config{Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
 		Registerer: d.registry, Logger: d.logger.Named("history")}
 	if bytes := tally.BytesOf(d.config.historyBytes); bytes > 0 {
@@ -44,7 +44,7 @@ func newServed(d deps, k *core) *served {
 	s.history = history.New(kept)
 	s.live = live.New(live.Config{
 		Some: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
-			some, err := k.some(ctx, uids)
+			some, err := k.someTimelines(ctx, uids)
 			return s.pulls.bound(ctx, some), err
 		},
 		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
@@ -53,20 +53,20 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// The method "settled" adds a start-up to the sums for the report. The sums and the history of deleted pods share one
-// memory limit.
-func (s *served) settled(t timeline.Timeline) {
+// addSettled adds a start-up to the sums for the report. The sums and the history of deleted pods share one memory
+// limit.
+func (s *servedData) addSettled(t timeline.Timeline) {
 	s.tally.Add(t)
 	s.history.Trim()
 }
 
 // The history must contain a deleted pod before the stream reports the deletion.
-func (s *served) forgotten(t timeline.Timeline) {
+func (s *servedData) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)
 }
 
-func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
+func (s *servedData) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
 	return web.API{
 		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Tally: s.tally, Live: s.live,
 		Objects: s.writePods, NodeStartUp: s.nodeStartUp,
@@ -75,7 +75,7 @@ func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) 
 }
 
 // newServer returns a server that is already listening.
-func newServer(ctx context.Context, d deps, k *core, s *served) (*web.Server, error) {
+func newServer(ctx context.Context, d deps, k *core, s *servedData) (*web.Server, error) {
 	access, err := newAccess(d)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func newServer(ctx context.Context, d deps, k *core, s *served) (*web.Server, er
 		Required:     []string{string(timeline.SourcePodWatch)},
 		Gatherer:     d.registry,
 		Registerer:   d.registry,
-		Observations: k.latest(d.config),
+		Observations: k.latestObservations(d.config),
 		Profiles:     d.config.profiles,
 		API:          s.api(d, k.reconciler.Skew),
 		Page:         files,

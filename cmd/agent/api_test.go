@@ -25,7 +25,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--serve-objects", "on")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
 
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
@@ -43,7 +43,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 			}
 			switch e.Record.State {
 			case "starting":
-				cluster.Put(ready(pod, time.Now()))
+				cluster.Put(readyPod(pod, time.Now()))
 			case "ready":
 				_, body := agent.get("/api/v1/objects/pods?labelSelector=app=web")
 				var list struct {
@@ -55,7 +55,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 					list.Items[0].Name != "web-0" || strings.Contains(body, "hunter2") {
 					t.Errorf("%v: %s", err, body)
 				}
-				cluster.Delete(ready(pod, time.Now()))
+				cluster.Delete(readyPod(pod, time.Now()))
 			}
 		case client.KindGone:
 			seen = append(seen, "gone")

@@ -29,7 +29,7 @@ func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--state-dir", dir, "--records", recordsTimeline}
 	agent := start(t, flags...)
-	agent.collect()
+	agent.collectRecords()
 	deadline := time.Now().Add(30 * time.Second)
 	for saved := 0; saved < pods; time.Sleep(20 * time.Millisecond) {
 		file, err := os.ReadFile(filepath.Join(dir, "state.jsonl"))
@@ -43,10 +43,10 @@ func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	agent.signal(syscall.SIGKILL)
 	agent.wait()
 	for i := range pods {
-		cluster.Put(ready(numbered(i, time.Now().Add(-5*time.Second)), time.Now()))
+		cluster.Put(readyPod(numbered(i, time.Now().Add(-5*time.Second)), time.Now()))
 	}
 	agent = start(t, flags...)
-	written := agent.collect()
+	written := agent.collectRecords()
 	sent, dropped := 0.0, 0.0
 	deadline = time.Now().Add(30 * time.Second)
 	for ; sent+dropped < pods && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

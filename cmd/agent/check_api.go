@@ -32,22 +32,22 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	}
 	reviews, err := kubeauth.NewClient(api.config)
 	if err != nil {
-		return []finding{failedToAsk("api server", err)}
+		return []finding{failedRequest("api server", err)}
 	}
 	k := controlPlane{ctx, c, api, reviews}
 	reached := k.reached()
 	if reached.outcome != checkOK {
 		return []finding{reached, {"pods", checkSkipped, "cannot reach the API server", ""}}
 	}
-	findings := []finding{reached, k.pods(), k.limit(), k.events(), k.secrets()}
+	findings := []finding{reached, k.checkPods(), k.checkLimit(), k.checkEvents(), k.checkSecrets()}
 	if c.node.health || c.node.startUp {
-		findings = append(findings, k.node())
+		findings = append(findings, k.checkNode())
 	}
 	if c.webAuth == webAuthKubernetes {
 		findings = append(findings, k.webAuth())
 	}
 	findings = append(findings, k.checkFeatures()...)
-	return append(findings, k.clocks())
+	return append(findings, k.checkClocks())
 }
 
 // controlPlane tests the API server through the clients that the command `run` uses.
@@ -68,7 +68,7 @@ func (k controlPlane) reached() finding {
 		err = json.Unmarshal(body, &v)
 	}
 	if err != nil {
-		return failedToAsk(f.subject, fmt.Errorf("get the version of the API server %s: %w", k.api.config.Host, err))
+		return failedRequest(f.subject, fmt.Errorf("get the version of the API server %s: %w", k.api.config.Host, err))
 	}
 	f.detail = fmt.Sprintf("Kubernetes %s at %s", v.GitVersion, k.api.config.Host)
 	return f
@@ -85,8 +85,8 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 	return request.Do(ctx).Error()
 }
 
-// failedToAsk returns the finding for a failed request to the API server.
-func failedToAsk(subject string, err error) finding {
+// failedRequest returns the finding for a failed request to the API server.
+func failedRequest(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
 		"check that the API server runs, that --kubeconfig contains the server's address and CA, and that " +
 			"no network policy blocks the connection"}
@@ -101,9 +101,9 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires the
-// permissions to list and to watch the pods.
-func (k controlPlane) pods() finding {
+// checkPods tests whether the agent can list and watch the pods of its node. The command `run` requires the permissions
+// to list and to watch the pods.
+func (k controlPlane) checkPods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
 	if err == nil {
@@ -115,7 +115,7 @@ func (k controlPlane) pods() finding {
 	f.outcome, f.detail = checkFailed, err.Error()
 	switch {
 	case !apierrors.IsForbidden(err):
-		return failedToAsk(f.subject, err)
+		return failedRequest(f.subject, err)
 	case k.c.asNode:
 		f.remedy = "allow the ServiceAccount the verb impersonate:associated-node on nodes " +
 			"(authentication.k8s.io), and the verbs impersonate-on:associated-node:list and :watch on pods; " +
@@ -138,15 +138,15 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// The method "limit" reports what limits the pods that the agent can read: plain RBAC or node impersonation. With node
-// impersonation, the API server must refuse each request that this method sends, because the agent must not read the
+// checkLimit reports what limits the pods that the agent can read: plain RBAC or node impersonation. With node
+// impersonation, the API server must refuse each request that checkLimit sends, because the agent must not read the
 // requested objects.
-func (k controlPlane) limit() finding {
+func (k controlPlane) checkLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
 	switch {
-	case unsure(own):
-		return failedToAsk(f.subject, own)
+	case permissionUnknown(own):
+		return failedRequest(f.subject, own)
 	case !k.c.asNode && own != nil:
 		f.detail = "plain RBAC applies, and another authorizer denies reading the pods of all nodes"
 	case !k.c.asNode:
@@ -177,29 +177,29 @@ func (k controlPlane) asNodeLimit() finding {
 			f.remedy = "check that the API server runs with --authorization-mode=Node,RBAC, and that no rule grants " +
 				"additional permissions to the group system:nodes"
 			return f
-		case unsure(err):
-			return failedToAsk(f.subject, err)
+		case permissionUnknown(err):
+			return failedRequest(f.subject, err)
 		}
 	}
 	return f
 }
 
-// The function "unsure" reports whether a request failed for a reason other than a denied permission. If "unsure"
-// returns true, the agent does not know whether it has the permission.
-func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
+// permissionUnknown reports whether a request failed for a reason other than a denied permission. If the result is
+// true, the agent does not know whether it has the permission.
+func permissionUnknown(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
-func (k controlPlane) events() finding {
+func (k controlPlane) checkEvents() finding {
 	if k.c.events == eventsOff {
 		return finding{"events", checkOff, "--events=off: the times of failed pulls, and of waits for volumes and " +
 			"the network, are less precise", ""}
 	}
-	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to list and watch events, or "+
-		"use --events=off",
+	return k.checkPermissions("events", "can watch the kubelet's Events",
+		"allow the ServiceAccount to list and watch events, or use --events=off",
 		action{"watch", "", "events"}, action{"list", "", "events"})
 }
 
-// The method "node" tests whether the agent can list and watch the object of its node.
-func (k controlPlane) node() finding {
+// checkNode tests whether the agent can list and watch the object of its node.
+func (k controlPlane) checkNode() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
 	err := k.list(k.api.pods, "nodes", selector)
@@ -214,7 +214,7 @@ func (k controlPlane) node() finding {
 	case err == nil:
 		return f
 	case !apierrors.IsForbidden(err):
-		return failedToAsk(f.subject, err)
+		return failedRequest(f.subject, err)
 	case k.c.asNode:
 		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use " +
 			"--node-health=off and --node-startup=off"
@@ -227,7 +227,7 @@ func (k controlPlane) node() finding {
 }
 
 func (k controlPlane) webAuth() finding {
-	return k.may("web auth", "can create TokenReviews and SubjectAccessReviews",
+	return k.checkPermissions("web auth", "can create TokenReviews and SubjectAccessReviews",
 		"give the ServiceAccount the rules of the component metrics-auth, or use --web-auth=none",
 		action{"create", "authentication.k8s.io", "tokenreviews"},
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
@@ -236,13 +236,13 @@ func (k controlPlane) webAuth() finding {
 // action is a verb on a resource, as in a rule of RBAC.
 type action struct{ verb, group, resource string }
 
-// The method "may" tests whether the agent's own identity has all needed permissions.
-func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
+// checkPermissions tests whether the agent's own identity has all needed permissions.
+func (k controlPlane) checkPermissions(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(k.ctx, a)
 		switch {
 		case err != nil:
-			return failedToAsk(subject, err)
+			return failedRequest(subject, err)
 		case !may:
 			return finding{subject, checkFailed, "RBAC does not allow the verb " + a.verb + " on " + a.resource, remedy}
 		}
@@ -256,13 +256,13 @@ func (k controlPlane) mayI(ctx context.Context, a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// The method "secrets" verifies that the agent has no permission to read secrets.
-func (k controlPlane) secrets() finding {
+// checkSecrets verifies that the agent has no permission to read secrets.
+func (k controlPlane) checkSecrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(k.ctx, action{"list", "", "secrets"})
 	switch {
 	case err != nil:
-		return failedToAsk(f.subject, err)
+		return failedRequest(f.subject, err)
 	case may:
 		f.outcome, f.detail = checkFailed, "the agent can read secrets, but does not need this permission"
 		f.remedy = "give the agent its own ServiceAccount with the rules in docs/security.md"
@@ -270,9 +270,8 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method "clocks" computes the clock skew from Date headers, which the API server sent in its responses to the
-// other tests.
-func (k controlPlane) clocks() finding {
+// checkClocks computes the clock skew from Date headers, which the API server sent in its responses to the other tests.
+func (k controlPlane) checkClocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks
 	for _, seen := range k.api.clock.Waiting() {

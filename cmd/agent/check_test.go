@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/internal/state"
 )
 
-// The function "plain" reports whether the ClusterRole for plain RBAC allows a request.
-func plain(a podwatchtest.Attempt) bool {
+// plainRBAC reports whether the ClusterRole for plain RBAC allows a request.
+func plainRBAC(a podwatchtest.Attempt) bool {
 	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") &&
 		!strings.Contains(a.Verb, "impersonate")
 }
@@ -43,7 +43,7 @@ var checkTests = map[string]struct {
 	exit    int
 	want    []string // texts that the output contains
 }{
-	"plain RBAC": {allow: plain, want: []string{
+	"plain RBAC": {allow: plainRBAC, want: []string{
 		"ok       api server     Kubernetes v1.36.3 at http://",
 		"ok       pods           can list and watch the pods of node-a",
 		"ok       limit          plain RBAC applies: the agent can read the pods of every node",
@@ -65,7 +65,7 @@ var checkTests = map[string]struct {
 		"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the agent",
 		"ok       limit          plain RBAC applies, and another authorizer denies",
 	}},
-	"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
+	"impersonation on but forbidden": {allow: plainRBAC, flags: "--impersonate-node",
 		exit: cli.ExitFailed, want: []string{
 			"failed   pods           nodes is forbidden",
 			"remedy: allow the ServiceAccount the verb impersonate:associated-node",
@@ -73,7 +73,7 @@ var checkTests = map[string]struct {
 				"identity",
 		}},
 	"both rules": {
-		allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node",
+		allow: func(a podwatchtest.Attempt) bool { return plainRBAC(a) || asNode(a) }, flags: "--impersonate-node",
 		exit: cli.ExitFailed,
 		want: []string{"ok       pods ", "failed   limit          plain RBAC applies",
 			"remedy: remove all verbs on pods"},
@@ -106,39 +106,39 @@ var checkTests = map[string]struct {
 		"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
 	}},
 	"no Events": {
-		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+		allow: func(a podwatchtest.Attempt) bool { return plainRBAC(a) && a.Resource != "events" },
 		exit:  cli.ExitFailed,
 		want:  []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
 	},
 	"Events off": {
-		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+		allow: func(a podwatchtest.Attempt) bool { return plainRBAC(a) && a.Resource != "events" },
 		flags: "--events=off",
 		want:  []string{"off      events "},
 	},
-	"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
+	"no reviews": {allow: plainRBAC, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
 		"failed   web auth       RBAC does not allow the verb create on tokenreviews", "metrics-auth",
 	}},
 	"reviews": {
-		allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" },
+		allow: func(a podwatchtest.Attempt) bool { return plainRBAC(a) || a.Verb == "create" },
 		flags: "--web-auth=kubernetes",
 		want: []string{"ok       web auth ",
 			"ok       web pods       readable by clients that the API server allows",
 			"ok       web metrics    readable by clients that the API server allows"},
 	},
 	"annotations forbidden": {
-		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate",
+		allow: func(a podwatchtest.Attempt) bool { return plainRBAC(a) && a.Verb != "patch" }, flags: "--annotate",
 		exit: cli.ExitFailed,
 		want: []string{"failed   annotations    RBAC does not allow the verb patch on pods",
 			"install the component annotate"},
 	},
 	"annotations before Kubernetes 1.30": {
-		prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
+		prepare: (*podwatchtest.Server).WithoutPolicies, allow: plainRBAC, flags: "--annotate", exit: cli.ExitFailed,
 		want: []string{
 			"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy",
 			"remedy: use Kubernetes 1.30",
 		},
 	},
-	"annotations allowed": {allow: plain, flags: "--annotate",
+	"annotations allowed": {allow: plainRBAC, flags: "--annotate",
 		want: []string{"ok       annotations    can patch pods"}},
 	"an expired token": {
 		prepare: func(s *podwatchtest.Server) {
@@ -149,31 +149,31 @@ var checkTests = map[string]struct {
 			"skipped  pods"},
 	},
 	"a slow clock": {
-		prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
+		prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plainRBAC, exit: cli.ExitFailed,
 		want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
 	},
 	"a fast clock": {
-		prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
+		prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plainRBAC, exit: cli.ExitFailed,
 		want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
 	},
 	"a small clock difference": {
-		prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain,
+		prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plainRBAC,
 		want: []string{"ok       clocks "},
 	},
 	"pods can be listed but not watched": {
 		allow: func(a podwatchtest.Attempt) bool {
-			return plain(a) &&
+			return plainRBAC(a) &&
 				(a.Resource != "pods" || a.Verb != "watch")
 		}, exit: cli.ExitFailed,
 		want: []string{"failed   pods           pods is forbidden", "cannot watch",
 			"remedy: allow the ServiceAccount to list and watch pods"},
 	},
-	"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed,
+	"no runtime": {allow: plainRBAC, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed,
 		want: []string{
 			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
 		}},
-	"the runtime off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
-	"an unusable state directory": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
+	"the runtime off": {allow: plainRBAC, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
+	"an unusable state directory": {allow: plainRBAC, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
 		"failed   state          /proc: ", "remedy: use a directory on a local disk",
 	}},
 }
@@ -219,7 +219,7 @@ func TestCheck(t *testing.T) {
 func checked(t *testing.T, args ...string) (exit int, text string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	exit = run(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get,
+	exit = runAsAgent(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get,
 		&stdout, &stderr)
 	if stderr.Len() > 0 {
 		t.Errorf("unexpected text on standard error: %s", stderr.String())

@@ -41,9 +41,9 @@ func (c config) who(names bool) string {
 		readers = "clients over loopback, because " + c.listenAddress + " is a loopback address"
 	}
 	switch {
-	case c.webAsks.Passwords:
+	case c.webRequires.Passwords:
 		readers = "clients with a password"
-	case c.webAsks.Certificates:
+	case c.webRequires.Certificates:
 		readers = "clients with a client certificate"
 	}
 	switch {

@@ -34,7 +34,7 @@ type config struct {
 	partial       bool   // also write records of start-ups in progress
 
 	webConfigFile string    // path of a file; empty means plain HTTP without passwords
-	webAsks       web.Asked // authentication that webConfigFile requires from clients
+	webRequires   web.Asked // authentication that webConfigFile requires from clients
 	webAuth       string    // webAuthLocal, webAuthNone or webAuthKubernetes
 	webHosts      []string
 

@@ -173,7 +173,8 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
 	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != cli.ExitUsage {
+	code := runAsAgent(context.Background(), strings.Fields(args), env.get, &stdout, &stderr)
+	if code != cli.ExitUsage {
 		t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 	}
 	for _, want := range []string{
@@ -192,7 +193,7 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 func TestHelpListsEverySetting(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{"run", "--wrong", "--help"}
-	if code := run(context.Background(), args, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
+	if code := runAsAgent(context.Background(), args, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	var c config
@@ -233,7 +234,7 @@ func TestCommandLine(t *testing.T) {
 		{"explain a/b/c", cli.ExitUsage, "", `invalid resource "a/b/c"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)
+		code := runAsAgent(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)
 		if code != test.code || !holds(stdout.String(), test.stdout) || !holds(stderr.String(), test.stderr) {
 			t.Errorf("%q: exit %d, stdout %q, stderr %q", test.args, code, stdout.String(), stderr.String())
 		}

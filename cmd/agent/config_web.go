@@ -43,7 +43,7 @@ func (c *config) webTable() flags.Table {
 
 func (c *config) setWebConfigFile(value string) (err error) {
 	if c.webConfigFile = value; value != "" {
-		c.webAsks, err = web.CheckConfigFile(value)
+		c.webRequires, err = web.CheckConfigFile(value)
 	}
 	return err
 }
@@ -54,10 +54,10 @@ func (c *config) setWebAuth(value string) error {
 	switch {
 	case err != nil:
 		return err
-	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
+	case c.webAuth == webAuthKubernetes && c.webRequires.Passwords:
 		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because a " +
 			"request cannot contain both a token and a password: use --web-auth=auto, or remove basic_auth_users")
-	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
+	case c.webAuth == webAuthAuto && (c.webRequires.Passwords || c.webRequires.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:
 		c.webAuth = webAuthLocal

@@ -36,17 +36,17 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	if k.recorder != nil {
 		k.recorder.Observe(o)
 	}
-	k.seen.note(o, time.Now())
+	k.seen.record(o, time.Now())
 	k.reconciler.Observe(ctx, o)
 }
 
-// The method "some" returns the timelines of the pods with the given UIDs. The reconciler must be running.
-func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
+// someTimelines returns the timelines of the pods with the given UIDs. The reconciler must be running.
+func (k *core) someTimelines(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// The method "present" returns the timelines of all pods of the node. The reconciler must be running.
-func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
+// presentTimelines returns the timelines of all pods of the node. The reconciler must be running.
+func (k *core) presentTimelines(ctx context.Context) ([]timeline.Timeline, error) {
 	return k.reconciler.Present(ctx)
 }
 
@@ -54,8 +54,8 @@ func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
 // pingRuntime.
 func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
-// The method "latest" returns the writer of the latest observations. Without --debug-observations, the result is nil.
-func (k *core) latest(c config) io.WriterTo {
+// latestObservations returns the writer of the latest observations. Without --debug-observations, the result is nil.
+func (k *core) latestObservations(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (k *core) components() []component {
 
 // newReconciler creates the reconciler with its outputs, sources and state file. The new reconciler starts with the
 // previous agent's state.
-func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
+func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *servedData,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
 	kept.left = state.Contents{} // drops this reference, so the reconciler can free the contents after use
@@ -91,7 +91,7 @@ func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, 
 			case reconcile.Forgotten:
 				shown.forgotten(r.Timeline)
 			default:
-				out.report(r)
+				out.send(r)
 			}
 		},
 		Restored: reconcile.Restored{

@@ -33,12 +33,12 @@ func TestEventWatchesOfConnectedRuntime(t *testing.T) {
 				runtime.Endpoint()}, test.flags...)
 			agent := start(t, flags...)
 			if !slices.Contains(test.flags, "--cri-endpoint") {
-				agent.poll("/readyz?verbose", "[+]cri ok")
+				agent.pollUntil("/readyz?verbose", "[+]cri ok")
 			}
 			pod := web0(time.Now().Add(-time.Second))
 			pod.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 			cluster.Put(pod)
-			agent.poll("/metrics", "podlapse_event_watches_open 1\n")
+			agent.pollUntil("/metrics", "podlapse_event_watches_open 1\n")
 			agent.mustEndCleanly()
 			if got := cluster.Requests(); !slices.Contains(got, test.want) {
 				t.Errorf("requests %q, want %q", got, test.want)

@@ -42,7 +42,7 @@ type features []feature.Hooks
 func startFeatures(d deps, k *core) features {
 	agent := feature.Agent{
 		NodeName: d.config.nodeName, Client: d.api.own, Registerer: d.registry, Health: d.board, Logger: d.logger,
-		Timelines: k.some, Present: k.present,
+		Timelines: k.someTimelines, Present: k.presentTimelines,
 	}
 	if !d.config.criEndpoint.Off() {
 		agent.PingRuntime = k.pingRuntime
@@ -82,8 +82,8 @@ func (all features) eventDelay() func(late time.Duration) {
 	return nil
 }
 
-// The method "changed" passes the UID of a changed pod to the features.
-func (all features) changed(uid string) {
+// notifyChanged passes the UID of a changed pod to the features.
+func (all features) notifyChanged(uid string) {
 	for _, f := range all {
 		if f.Changed != nil {
 			f.Changed(uid)
@@ -125,7 +125,7 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 			return k.mayI(ctx, action{verb, group, resource})
 		},
 		RequestFailed: func(subject string, err error) feature.Finding {
-			f := failedToAsk(subject, err)
+			f := failedRequest(subject, err)
 			return feature.Finding{Subject: f.subject, Failed: true, Detail: f.detail, Remedy: f.remedy}
 		},
 	}

@@ -97,7 +97,7 @@ func TestFeaturesAreRemovable(t *testing.T) {
 		}
 	}
 	imported := map[string]bool{}
-	for _, dir := range packages(t) {
+	for _, dir := range sourceDirectories(t) {
 		for path, file := range sourceFiles(t, filepath.Join("../..", dir)) {
 			for _, spec := range file.Imports {
 				name, _ := strconv.Unquote(spec.Path.Value)

@@ -42,30 +42,30 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 		agent.pollMatch("/debug/observations", `"kind":"runtime_seen","uid":"uid-`+name+`"`)
 	}
 	at := time.Now()
-	cluster.Put(event("Pulling", fmt.Sprintf("Pulling image %q", image), at.Add(-2*time.Second)))
-	cluster.Put(event("Pulled",
+	cluster.Put(kubeletEvent("Pulling", fmt.Sprintf("Pulling image %q", image), at.Add(-2*time.Second)))
+	cluster.Put(kubeletEvent("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (300ms including waiting). Image size: 1 bytes.", image),
 		at.Add(-time.Second)))
-	agent.poll("/debug/observations", `"reason":"Pulled"`)
+	agent.pollUntil("/debug/observations", `"reason":"Pulled"`)
 
 	// The agent probes the registry of a real pull repeatedly. If the agent counted forged pulls, it would also probe
 	// the registry of the forged pull during this time.
 	runtime.PutImage(realImage, 1)
-	pulled := event("Pulled",
+	pulled := kubeletEvent("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", realImage),
 		time.Now())
 	pulled.Name, pulled.InvolvedObject.Name, pulled.InvolvedObject.UID = "web-1.1", realPod.Name, realPod.UID
 	cluster.Put(pulled)
-	cluster.Put(ready(realPod, time.Now()))
+	cluster.Put(readyPod(realPod, time.Now()))
 	awaitCount(t, askedReal, 3, "probes of the registry that the runtime pulled from")
 	if n := asked.Load(); n > 0 {
 		t.Errorf("after a forged Event, the agent connected to %s %d times", host, n)
 	}
 	runtime.PutImage(image, 1)
-	cluster.Put(event("Pulled",
+	cluster.Put(kubeletEvent("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image),
 		time.Now()))
-	cluster.Put(ready(pod, time.Now()))
+	cluster.Put(readyPod(pod, time.Now()))
 	awaitCount(t, asked, 1, "probes of the registry after a real pull")
 	agent.mustEndCleanly()
 }

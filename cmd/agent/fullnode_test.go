@@ -42,7 +42,7 @@ func (n fullNode) registry() *prometheus.Registry {
 	}
 	var starting []timeline.Timeline
 	for i := range n.pods {
-		starting = append(starting, n.starting(i))
+		starting = append(starting, n.startingPod(i))
 	}
 	registry.MustRegister(
 		export.NewClockSkew(
@@ -110,8 +110,8 @@ func (n fullNode) pod(i int) timeline.Timeline {
 	return t
 }
 
-// The method "starting" returns the timeline of a pod that waits for its image.
-func (n fullNode) starting(i int) timeline.Timeline {
+// startingPod returns the timeline of a pod that waits for its image.
+func (n fullNode) startingPod(i int) timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i),
 		State: timeline.StateStarting, Owner: timeline.Owner{Kind: "Deployment", Name: "web"},

@@ -242,7 +242,7 @@ var importers = []struct {
 }
 
 func TestImportersAreAllowed(t *testing.T) {
-	for _, dir := range packages(t) {
+	for _, dir := range sourceDirectories(t) {
 		for path, file := range sourceFiles(t, filepath.Join("../..", dir)) {
 			for _, spec := range file.Imports {
 				name, _ := strconv.Unquote(spec.Path.Value)

@@ -25,7 +25,7 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		listed = append(listed, match[1])
 	}
-	found := packages(t)
+	found := sourceDirectories(t)
 	slices.Sort(listed)
 	if !slices.Equal(listed, found) {
 		t.Errorf("docs/architecture.md lists\n%q, the packages are\n%q", listed, found)
@@ -36,9 +36,8 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 }
 
-// The function "packages" lists the directories of the root module that contain source files, except test-support
-// packages.
-func packages(t *testing.T) (found []string) {
+// sourceDirectories lists the directories of the root module that contain source files, except test-support packages.
+func sourceDirectories(t *testing.T) (found []string) {
 	t.Helper()
 	for _, top := range []string{"cmd", "pkg", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, entry fs.DirEntry, err error) error {

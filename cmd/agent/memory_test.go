@@ -52,20 +52,20 @@ func measureMemory(b *testing.B, count int, streams bool) {
 		"--debug-profiles", "--state-dir", b.TempDir())
 	agent.pollMatch("/metrics", `podlapse_evidence_reconstructed_total\{how="over"\} `+strconv.Itoa(count)+"\n")
 	time.Sleep(memoryRest)
-	b.ReportMetric(agent.memory("VmHWM"), "peak-MiB")
+	b.ReportMetric(agent.memoryInMiB("VmHWM"), "peak-MiB")
 	agent.get("/debug/pprof/heap?gc=1")
 	time.Sleep(memoryReturned)
-	b.ReportMetric(agent.memory("RssAnon"), "anon-MiB")
-	b.ReportMetric(agent.memory("RssFile"), "file-MiB")
+	b.ReportMetric(agent.memoryInMiB("RssAnon"), "anon-MiB")
+	b.ReportMetric(agent.memoryInMiB("RssFile"), "file-MiB")
 	b.ReportMetric(agent.metric("go_memory_classes_heap_objects_bytes")/(1<<20), "heap-MiB")
 	agent.get("/api/v1/pods?limit=500")
-	b.ReportMetric(agent.memory("VmHWM"), "asked-MiB")
+	b.ReportMetric(agent.memoryInMiB("VmHWM"), "asked-MiB")
 	b.ReportMetric(0, "ns/op")
 	agent.mustEndCleanly()
 }
 
-// The method "memory" returns a line of /proc/PID/status in MiB.
-func (p *process) memory(name string) float64 {
+// memoryInMiB returns a line of /proc/PID/status in MiB.
+func (p *process) memoryInMiB(name string) float64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

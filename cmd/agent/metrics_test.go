@@ -67,7 +67,7 @@ func descriptions(t *testing.T, registry *prometheus.Registry) (all []described)
 
 // TestMetricsDocument compares docs/metrics.md with the metrics of an agent with every option on.
 func TestMetricsDocument(t *testing.T) {
-	registry := everything(t)
+	registry := fullRegistry(t)
 	all := descriptions(t, registry)
 	agreeOnTypes(t, registry)
 
@@ -130,7 +130,7 @@ func workloadSeries() int {
 
 // TestMetricsAreClean lints the metrics of an agent with every option on.
 func TestMetricsAreClean(t *testing.T) {
-	problems, err := testutil.GatherAndLint(everything(t))
+	problems, err := testutil.GatherAndLint(fullRegistry(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// The function "everything" returns the registry of an agent that ran with every option on, and has stopped.
-func everything(t *testing.T) *prometheus.Registry {
+// fullRegistry returns the registry of an agent that ran with every option on, and has stopped.
+func fullRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(),
@@ -156,20 +156,20 @@ func everything(t *testing.T) *prometheus.Registry {
 	return a.registry
 }
 
-// The type "inside" is an agent in the test's own process.
-type inside struct {
+// insideAgent is an agent in the test's own process.
+type insideAgent struct {
 	registry *prometheus.Registry
 	stop     func()
 }
 
 // startInside starts an agent and waits until it watches pods.
-func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) inside {
+func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) insideAgent {
 	t.Helper()
 	return startInsideWriting(t, cluster, io.Discard, flags...)
 }
 
 // startInsideWriting starts an agent like startInside. The agent writes its records to the given writer.
-func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
+func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) insideAgent {
 	t.Helper()
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0",
@@ -187,7 +187,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	a := inside{registry: prometheus.NewRegistry(), stop: sync.OnceFunc(func() {
+	a := insideAgent{registry: prometheus.NewRegistry(), stop: sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -197,12 +197,12 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	go func() {
 		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), records)
 	}()
-	a.await(t, "podlapse_apiserver_requests_total", 1) // the agent registers this metric last, when all parts run
+	a.awaitMetric(t, "podlapse_apiserver_requests_total", 1) // the agent registers this metric last, when all parts run
 	return a
 }
 
-// The method "await" scrapes until the sum of a metric's series has at least the given value.
-func (a inside) await(t testing.TB, name string, want float64) {
+// awaitMetric scrapes until the sum of a metric's series has at least the given value.
+func (a insideAgent) awaitMetric(t testing.TB, name string, want float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		families, err := a.registry.Gather()

@@ -123,7 +123,7 @@ const podsListed = 2 * time.Second
 func newNodeStartUp(d deps, k *core, record func(api.NodeStartUpRecord)) *node.StartUp {
 	config := node.StartUpConfig{
 		ProcDir: d.config.node.procDir, Client: d.api.pods, NodeName: d.config.nodeName,
-		Present: k.present,
+		Present: k.presentTimelines,
 		Skew:    func(ctx context.Context) (timeline.Skew, error) { return k.reconciler.Skew(ctx) },
 		PodsListed: func() bool {
 			return slices.ContainsFunc(d.board.Statuses(), func(s health.Status) bool {

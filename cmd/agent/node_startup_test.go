@@ -37,7 +37,7 @@ func (b *lockedBuffer) text() string {
 }
 
 // startBooted runs an agent on a node that booted a minute ago, and whose first workload pod is ready.
-func startBooted(t *testing.T, records io.Writer, flags ...string) (inside, *podwatchtest.Server) {
+func startBooted(t *testing.T, records io.Writer, flags ...string) (insideAgent, *podwatchtest.Server) {
 	t.Helper()
 	booted := time.Now().Add(-time.Minute).Truncate(time.Second)
 	after := func(seconds int) metav1.Time { return metav1.NewTime(booted.Add(time.Duration(seconds) * time.Second)) }
@@ -70,8 +70,8 @@ func TestNodeStartUp(t *testing.T) {
 	t.Parallel()
 	var records lockedBuffer
 	a, cluster := startBooted(t, &records)
-	a.await(t, "podlapse_node_startup_seconds", 38)
-	a.await(t, "podlapse_node_startup_reconstructed", 1)
+	a.awaitMetric(t, "podlapse_node_startup_seconds", 38)
+	a.awaitMetric(t, "podlapse_node_startup_reconstructed", 1)
 	a.stop()
 	if text := records.text(); strings.Count(text, `{"node_startup":{`) != 1 ||
 		!strings.Contains(text, `"workload":{"namespace":"shop","name":"web"`) {

@@ -24,7 +24,7 @@ func tracesOf(c config) export.TraceOf {
 
 // newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil. The caller cancels
 // the context when the agent must stop.
-func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, error) {
+func newTraces(ctx context.Context, d deps, handed *deliveries) (*otlp.Traces, error) {
 	c := d.config
 	if !c.otlp.Traces.On {
 		return nil, nil
@@ -32,7 +32,7 @@ func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, erro
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
 		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: d.build.version,
 		Registerer: d.registry, Report: d.board.Register(partTraces, "not started yet"),
-		Logger: d.logger.Named(partTraces), Done: handed.sink(),
+		Logger: d.logger.Named(partTraces), Done: handed.addSink(),
 		Stopping: func() bool { return ctx.Err() != nil },
 	})
 }

@@ -67,8 +67,8 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// The method "root" waits for the root span of a start-up, and removes all spans received so far.
-func (c *collector) root(t *testing.T) *tracepb.Span {
+// awaitRootSpan waits for the root span of a start-up, and removes all spans received so far.
+func (c *collector) awaitRootSpan(t *testing.T) *tracepb.Span {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		c.mu.Lock()
@@ -97,16 +97,16 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 		cluster.Put(pod)
 		agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 			"off")
-		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-		cluster.Put(ready(pod, time.Now()))
-		root := sent.root(t)
+		agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+		cluster.Put(readyPod(pod, time.Now()))
+		root := sent.awaitRootSpan(t)
 		if root.Name != "pod startup shop/web-0" ||
 			time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
 			t.Errorf("got %s from %s", root.Name, time.Unix(0, int64(root.StartTimeUnixNano)))
 		}
-		agent.poll("/readyz?verbose", "[+]otlp ok")
-		agent.poll("/readyz?verbose", "[+]otlp_metrics ok")
-		agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+		agent.pollUntil("/readyz?verbose", "[+]otlp ok")
+		agent.pollUntil("/readyz?verbose", "[+]otlp_metrics ok")
+		agent.pollUntil("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
 		if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `podlapse_source_up{source="otlp`) {
 			t.Error("a sink is counted as a source")
 		}
@@ -151,8 +151,8 @@ func TestAgentWithUnreachableCollector(t *testing.T) {
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Put(ready(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(readyPod(pod, time.Now()))
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
 		t.Errorf("record %q, %v", line, err)
 	}
@@ -163,13 +163,13 @@ func TestAgentWithUnreachableCollector(t *testing.T) {
 func TestStuckReaderDelaysNoTrace(t *testing.T) {
 	sent := startCollector(t)
 	agent, cluster := startFull(t)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Delete(web0(time.Now()))
-	if root := sent.root(t); root.Name != "pod startup shop/web-0" {
+	if root := sent.awaitRootSpan(t); root.Name != "pod startup shop/web-0" {
 		t.Errorf("got %s", root.Name)
 	}
-	agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
-	agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 0`)
+	agent.pollUntil("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+	agent.pollUntil("/metrics", `podlapse_sink_sent_total{sink="records"} 0`)
 	agent.signal(syscall.SIGTERM)
 	agent.wait()
 }
@@ -185,10 +185,10 @@ func TestAgentStopsInTimeWhenEverythingIsStuck(t *testing.T) {
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	agent, cluster := startFull(t, "--cri-endpoint", runtime.Endpoint())
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	runtime.Fault(critest.Hang)
 	cluster.Delete(web0(time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"deleted"`)
 	cluster.Hang()
 	began := time.Now()
 	agent.signal(syscall.SIGTERM)
@@ -200,7 +200,7 @@ func TestAgentStopsInTimeWhenEverythingIsStuck(t *testing.T) {
 func TestAgentRefusesInvalidOTLPVariables(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
-	code := run(t.Context(), []string{"run", "--node-name", "node-a"},
+	code := runAsAgent(t.Context(), []string{"run", "--node-name", "node-a"},
 		func(name string) string { return variables[name] }, io.Discard, &stderr)
 	if code != cli.ExitUsage ||
 		strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
@@ -218,7 +218,7 @@ func TestAgentWithoutCollector(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
 		t.Errorf("a disabled sink appears in\n%s", health)
 	}

@@ -21,7 +21,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// The field "terminations" is true if the selected records include terminations and the node's start-up.
+	// terminations is true if the selected records include terminations and the node's start-up.
 	terminations bool
 }
 
@@ -29,15 +29,15 @@ type outputs struct {
 // function "reported".
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
-	handed := newReports(reported)
+	handed := newDeliveries(reported)
 	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records,
 		terminations: d.config.recordsHaveTerminations()}
-	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
+	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.receive}
 	if d.config.workloads > 0 {
 		out.settledSinks = append(out.settledSinks, export.NewWorkloadSeries(d.registry, d.config.workloads).Observe)
 	}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
-		if discards(records) {
+		if isDevNull(records) {
 			d.logger.Warn("the agent discards records, because standard output is closed or is /dev/null: " +
 				"redirect standard output to a file or a pipe, or turn records off with --records=none")
 		}
@@ -53,8 +53,8 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// The method "report" passes a report to the outputs that use this kind of report.
-func (out outputs) report(r reconcile.Report) {
+// send passes a report to the outputs that use this kind of report.
+func (out outputs) send(r reconcile.Report) {
 	switch r.Kind {
 	case reconcile.Settled:
 		for _, sink := range out.settledSinks {

@@ -32,7 +32,7 @@ func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	due := time.Now().Truncate(time.Minute).Unix() / 60
 	web := ownedBy("ReplicaSet", "web-7d4b9c6f5", "web-7d4b9c6f5-x2x4k")
 	web.Labels = map[string]string{"pod-template-hash": "7d4b9c6f5"}

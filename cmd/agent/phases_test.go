@@ -112,14 +112,14 @@ func limitRows(limits map[timeline.Phase]int) string {
 		if limits[phase] == 0 {
 			limits[phase] = stuckByDefault
 		}
-		fmt.Fprintf(&text, stuckRow, limits[phase], phase, concerns(phase))
+		fmt.Fprintf(&text, stuckRow, limits[phase], phase, responsibleTeam(phase))
 	}
 	return text.String()
 }
 
-// The function "concerns" returns the team that must act if a pod is stuck in a phase. If the pod's specification or
-// processes cause the phase, this team is the owner of the workload. Otherwise, this team runs the platform.
-func concerns(phase timeline.Phase) string {
+// responsibleTeam returns the team that must act if a pod is stuck in a phase. If the pod's specification or processes
+// cause the phase, this team is the owner of the workload. Otherwise, this team runs the platform.
+func responsibleTeam(phase timeline.Phase) string {
 	switch timeline.CauseOf(phase) {
 	case timeline.CauseApp, timeline.CauseBackoff, timeline.CauseConfig, timeline.CauseGate, timeline.CausePlacement:
 		return "workload"

@@ -28,17 +28,17 @@ func probesFile(t testing.TB) string {
 	return path
 }
 
-// The variable "parts" lists packages that must have no visible effect by default.
-var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
+// invisibleParts lists packages that must have no visible effect by default.
+var invisibleParts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
 
 // tracesOfParts returns the effects of these packages on an agent: goroutines, metrics and requests.
-func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (goroutines int, seen []string) {
+func tracesOfParts(t *testing.T, a insideAgent, cluster *podwatchtest.Server) (goroutines int, seen []string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
 		goroutines++
-		for _, part := range parts {
+		for _, part := range invisibleParts {
 			if bytes.Contains(stack, []byte(part)) {
 				seen = append(seen, "goroutine of "+part)
 			}
@@ -77,7 +77,7 @@ func TestDisabledFeaturesCostNothing(t *testing.T) {
 	off := podwatchtest.Start(t)
 	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // these flags alone enable nothing
 	// When the pod watch is open, all parts have started.
-	a.await(t, "podlapse_source_up", 1)
+	a.awaitMetric(t, "podlapse_source_up", 1)
 	goroutines, seen := tracesOfParts(t, a, off)
 	if len(seen) > 0 {
 		t.Errorf("with every feature off there is %q", seen)
@@ -87,10 +87,10 @@ func TestDisabledFeaturesCostNothing(t *testing.T) {
 	on := podwatchtest.Start(t)
 	on.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
 	b := startInside(t, on, "--node-health", "--pressure", "--probes-file="+probesFile(t))
-	b.await(t, "podlapse_node_availability", 1) // this metric exists only after the warm-up
-	b.await(t, "podlapse_probe_up", 1)
+	b.awaitMetric(t, "podlapse_node_availability", 1) // this metric exists only after the warm-up
+	b.awaitMetric(t, "podlapse_probe_up", 1)
 	more, seen := tracesOfParts(t, b, on)
-	for _, part := range parts {
+	for _, part := range invisibleParts {
 		if !slices.Contains(seen, "goroutine of "+part) {
 			t.Errorf("%s does not run with every feature on, so the test proves nothing; %q", part, seen)
 		}
@@ -105,7 +105,7 @@ func TestCheckReportsNodeAndProbes(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	check := func(flags ...string) string {
 		var out, errs bytes.Buffer
-		run(t.Context(),
+		runAsAgent(t.Context(),
 			append([]string{"check", "--node-name=node-a", "--kubeconfig=" + agentstest.Kubeconfig(t, cluster.URL()),
 				"--cri-endpoint=off",
 				"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out,

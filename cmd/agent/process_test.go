@@ -46,12 +46,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The function "run" runs the program as podlapse-agent.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// runAsAgent runs the program as podlapse-agent.
+func runAsAgent(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	return runAs(ctx, cli.AgentProgram, args, getenv, stdout, stderr)
 }
 
-// The type "process" is an agent in a separate process.
+// process is an agent in a separate process.
 type process struct {
 	t       testing.TB
 	cmd     *exec.Cmd
@@ -61,7 +61,7 @@ type process struct {
 	logs    chan string // log lines; the capacity is larger than the number of lines in any test
 }
 
-// The function "start" runs an agent and waits until the agent listens.
+// start runs an agent and waits until the agent listens.
 func start(t testing.TB, flags ...string) *process {
 	t.Helper()
 	return startProgram(t, os.Args[0], func(*os.File) {}, flags...)
@@ -104,7 +104,7 @@ func startProgram(t testing.TB, program string, prepare func(stdout *os.File), f
 		<-read
 		http.DefaultClient.CloseIdleConnections()
 	})
-	p.base = "http://" + p.await("starting podlapse agent")["address"].(string)
+	p.base = "http://" + p.awaitLog("starting podlapse agent")["address"].(string)
 	return p
 }
 
@@ -122,8 +122,8 @@ func pipe(t testing.TB) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// The method "await" reads the log up to a message and returns its fields.
-func (p *process) await(message string) map[string]any {
+// awaitLog reads the log up to a message and returns its fields.
+func (p *process) awaitLog(message string) map[string]any {
 	p.t.Helper()
 	for line := range p.logs {
 		var fields map[string]any
@@ -181,8 +181,8 @@ func (p *process) get(path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// The method "poll" sends requests until the response contains the wanted text.
-func (p *process) poll(path, want string) {
+// pollUntil sends requests until the response contains the wanted text.
+func (p *process) pollUntil(path, want string) {
 	p.t.Helper()
 	p.pollMatch(path, regexp.QuoteMeta(want))
 }
@@ -221,8 +221,8 @@ func web0(createdAt time.Time) *corev1.Pod {
 	}
 }
 
-// The function "ready" returns the pod with its container running and ready.
-func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
+// readyPod returns the pod with its container running and ready.
+func readyPod(pod *corev1.Pod, at time.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	stamp := metav1.NewTime(at.Truncate(time.Second))
 	pod.Status.Phase = corev1.PodRunning
@@ -239,6 +239,6 @@ func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 
 func TestRunsOnOneProcessor(t *testing.T) {
 	p := start(t, "--cri-endpoint=off", "--kubeconfig", agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)))
-	p.poll("/metrics", "\ngo_sched_gomaxprocs_threads 1\n")
+	p.pollUntil("/metrics", "\ngo_sched_gomaxprocs_threads 1\n")
 	p.mustEndCleanly()
 }

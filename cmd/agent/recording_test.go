@@ -20,9 +20,9 @@ import (
 	"github.com/podlapse/podlapse/internal/recording"
 )
 
-// The function "event" returns an Event of the kubelet about web-0's container. The Event's name has the form that
-// client-go generates.
-func event(reason, message string, at time.Time) *corev1.Event {
+// kubeletEvent returns an Event of the kubelet about web-0's container. The Event's name has the form that client-go
+// generates.
+func kubeletEvent(reason, message string, at time.Time) *corev1.Event {
 	stamp := metav1.NewTime(at.Truncate(time.Second))
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("web-0.%x", at.UnixNano())},
@@ -43,13 +43,13 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.jsonl")
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--record-observations", file, "--debug-observations=on")
-	agent.poll("/readyz?verbose", "[+]recording ok")
-	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
+	agent.pollUntil("/readyz?verbose", "[+]recording ok")
+	agent.pollUntil("/debug/observations", `"kind":"runtime_seen"`)
 
 	now := time.Now()
 	before := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
-	cluster.Put(event("Pulling", `Pulling image "registry.example/web:2"`, before(600)))
-	cluster.Put(event("Pulled",
+	cluster.Put(kubeletEvent("Pulling", `Pulling image "registry.example/web:2"`, before(600)))
+	cluster.Put(kubeletEvent("Pulled",
 		`Successfully pulled image "registry.example/web:2" in 200ms (300ms including waiting). `+
 			`Image size: 20971520 bytes.`, before(300)))
 	runtime.PutImage("registry.example/web:2", 20<<20)
@@ -58,13 +58,13 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 	runtime.PutContainer(critest.Container{
 		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app", CreatedAt: before(200), StartedAt: before(100),
 	})
-	agent.poll("/debug/observations", `"reason":"Pulled"`)
-	cluster.Put(ready(pod, now))
+	agent.pollUntil("/debug/observations", `"reason":"Pulled"`)
+	cluster.Put(readyPod(pod, now))
 	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent.poll("/debug/observations", `"running_at"`)
+	agent.pollUntil("/debug/observations", `"running_at"`)
 	_, latest := agent.get("/debug/observations")
 	_, metrics := agent.get("/metrics")
 	if !strings.Contains(metrics, "podlapse_sink_dropped_total{sink=\"recording\"} 0") ||
@@ -79,7 +79,7 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 		t.Errorf("%v; the file is\n%s/debug/observations returned\n%s", err, recorded, latest)
 	}
 	var replayed, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed,
+	if code := runAsAgent(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed,
 		&stderr); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
@@ -96,7 +96,7 @@ func TestAgentKeepsObservationsInMemory(t *testing.T) {
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 		"--debug-observations", "on")
-	agent.poll("/debug/observations", `"kind":"pod_seen"`)
+	agent.pollUntil("/debug/observations", `"kind":"pod_seen"`)
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "recording") {
 		t.Errorf("without a file, a file appears in\n%s", body)
 	}
@@ -125,10 +125,10 @@ func TestAgentContinuesWhenRecordingCannotGrow(t *testing.T) {
 	}
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 		"--record-observations", file, "--debug-observations=on")
-	agent.poll("/readyz?verbose", "[-]recording down since")
-	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent restarts: "+
+	agent.pollUntil("/readyz?verbose", "[-]recording down since")
+	agent.pollUntil("/readyz?verbose", "(still ready): recording stopped until the agent restarts: "+
 		"the file has reached its limit of 256 MiB")
-	agent.poll("/debug/observations", `"kind":"pod_seen"`)
+	agent.pollUntil("/debug/observations", `"kind":"pod_seen"`)
 	agent.pollMatch("/metrics", `podlapse_sink_dropped_total{sink="recording"} [1-9]`)
 	cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"name":"web-0"`) {

@@ -52,7 +52,7 @@ func (c config) recordsHaveTerminations() bool {
 }
 
 // newRecords returns the writer of records. With --records=none, newRecords returns nil.
-func newRecords(d deps, out io.Writer, handed *reports) *jsonlines.Writer {
+func newRecords(d deps, out io.Writer, handed *deliveries) *jsonlines.Writer {
 	var kinds []jsonlines.Lines
 	for _, format := range d.config.recordFormats() {
 		kinds = append(kinds, format.lines)
@@ -62,6 +62,6 @@ func newRecords(d deps, out io.Writer, handed *reports) *jsonlines.Writer {
 	}
 	return jsonlines.New(jsonlines.Config{
 		Out: out, Kinds: kinds, Now: time.Now, Registerer: d.registry, Logger: d.logger.Named("records"),
-		Done: handed.sink(),
+		Done: handed.addSink(),
 	})
 }

@@ -19,23 +19,23 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// The constant "hidden" is a substring of every credential in this test.
-const hidden = "hunter2"
+// secretPart is a substring of every credential in this test.
+const secretPart = "hunter2"
 
-// The variable "leaking" lists messages of the kubelet and the runtime that contain credentials.
-var leaking = map[string]string{
-	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden +
+// leakingMessages lists messages of the kubelet and the runtime that contain credentials.
+var leakingMessages = map[string]string{
+	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + secretPart +
 		`@registry.example/v2/web/manifests/2": 401 Unauthorized`,
-	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden +
+	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + secretPart +
 		` //nas/share: exit status 32, ` +
 		`Authorization: Basic aHVudGVyMjpodW50ZXIy`,
 	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: ` +
 		`Get "https://s3.example/l?X-Amz-Credential=` +
-		hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
-	"FailedSync": `blob?sv=1&sig=` + hidden + `&token=` + hidden +
-		` refused, with Bearer ` + hidden + `-` + hidden,
-	"Unhealthy":           `Readiness probe failed: it says ` + hidden,
-	"FailedPostStartHook": `Exec lifecycle hook ([login ` + hidden + `]) failed`,
+		secretPart + `&X-Amz-Signature=` + secretPart + `": 403 Forbidden`,
+	"FailedSync": `blob?sv=1&sig=` + secretPart + `&token=` + secretPart +
+		` refused, with Bearer ` + secretPart + `-` + secretPart,
+	"Unhealthy":           `Readiness probe failed: it says ` + secretPart,
+	"FailedPostStartHook": `Exec lifecycle hook ([login ` + secretPart + `]) failed`,
 }
 
 func TestNoOutputHoldsCredentials(t *testing.T) {
@@ -46,7 +46,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
-			Message: leaking["Failed"]}},
+			Message: leakingMessages["Failed"]}},
 	}}
 	cluster.Put(pod)
 	dir := t.TempDir()
@@ -66,25 +66,25 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	outputs := map[string]string{}
 	at := time.Now().Add(-5 * time.Second)
-	for reason, message := range leaking {
+	for reason, message := range leakingMessages {
 		at = at.Add(300 * time.Millisecond)
-		cluster.Put(event(reason, message, at))
+		cluster.Put(kubeletEvent(reason, message, at))
 	}
-	for reason := range leaking {
-		agent.poll("/api/v1/pods/shop/web-0", `"reason":"`+reason+`"`)
-		agent.poll("/debug/observations", `"reason":"`+reason+`"`)
+	for reason := range leakingMessages {
+		agent.pollUntil("/api/v1/pods/shop/web-0", `"reason":"`+reason+`"`)
+		agent.pollUntil("/debug/observations", `"reason":"`+reason+`"`)
 	}
-	awaitInFiles(t, filepath.Join(dir, "state"), slices.Sorted(maps.Keys(leaking))...)
+	awaitInFiles(t, filepath.Join(dir, "state"), slices.Sorted(maps.Keys(leakingMessages))...)
 	responses(outputs, "while it starts")
-	cluster.Put(ready(pod, time.Now()))
+	cluster.Put(readyPod(pod, time.Now()))
 	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
 	outputs["records"] = written
-	root := sent.root(t)
+	root := sent.awaitRootSpan(t)
 	awaitAnnotation(t, cluster)
-	cluster.Put(event("Unhealthy", leaking["Unhealthy"]+" again", time.Now()))
+	cluster.Put(kubeletEvent("Unhealthy", leakingMessages["Unhealthy"]+" again", time.Now()))
 	responses(outputs, "when it is ready")
 	agent.mustEndCleanly()
 	for line := range agent.logs {
@@ -100,7 +100,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 		outputs[path] = text
 	}
 	for output, text := range outputs {
-		for _, secret := range []string{hidden, "aHVudGVyMjpodW50ZXIy"} {
+		for _, secret := range []string{secretPart, "aHVudGVyMjpodW50ZXIy"} {
 			if at := strings.Index(text, secret); at >= 0 {
 				t.Errorf("%s holds a credential: …%s…", output, text[max(0, at-80):min(len(text), at+20)])
 			}

@@ -25,15 +25,15 @@ func TestSumsOutliveAgent(t *testing.T) {
 		"off", "--records", "none", "--state-dir", t.TempDir()}
 	for n := range 2 {
 		agent := start(t, flags...)
-		agent.poll("/readyz", "ok")
+		agent.pollUntil("/readyz", "ok")
 		pod := numbered(n, time.Now())
 		cluster.Put(pod)
-		agent.poll("/api/v1/pods/shop/"+pod.Name, `"state":"starting"`)
-		cluster.Put(ready(pod, time.Now()))
-		agent.poll("/api/v1/report", fmt.Sprintf(`"ended":%d`, n+1))
+		agent.pollUntil("/api/v1/pods/shop/"+pod.Name, `"state":"starting"`)
+		cluster.Put(readyPod(pod, time.Now()))
+		agent.pollUntil("/api/v1/report", fmt.Sprintf(`"ended":%d`, n+1))
 		if n == 1 {
 			cluster.Put(numbered(2, time.Now()))
-			agent.poll("/api/v1/pods/shop/web-2", `"state":"starting"`)
+			agent.pollUntil("/api/v1/pods/shop/web-2", `"state":"starting"`)
 		}
 		report, err := client.Client{Server: agent.base}.Report(t.Context(), time.Time{})
 		if err != nil || len(report.Items) != 1 {
@@ -52,7 +52,7 @@ func TestHistoryOffKeepsNoSums(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--records", "none", "--history-limit", "0", "--state-dir", t.TempDir())
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	_, body := agent.get("/api/v1/report")
 	if !strings.Contains(body, "--history-limit") {
 		t.Errorf("%s", body)
@@ -67,7 +67,7 @@ func TestReportOfFullNode(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--records", "none")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	var pods []*corev1.Pod
 	for n := range startUps {
 		owner := fmt.Sprintf("w%02d", n%workloads)
@@ -78,11 +78,11 @@ func TestReportOfFullNode(t *testing.T) {
 		pods = append(pods, pod)
 		cluster.Put(pod)
 	}
-	agent.poll("/api/v1/node", fmt.Sprintf(`"starting":%d`, startUps))
+	agent.pollUntil("/api/v1/node", fmt.Sprintf(`"starting":%d`, startUps))
 	for _, pod := range pods {
-		cluster.Put(ready(pod, time.Now()))
+		cluster.Put(readyPod(pod, time.Now()))
 	}
-	agent.poll("/api/v1/report", fmt.Sprintf(`"ended":%d`, startUps))
+	agent.pollUntil("/api/v1/report", fmt.Sprintf(`"ended":%d`, startUps))
 	began := time.Now()
 	result := runProgram(t, "podlapse-agent", nil, "report", "--server", agent.base)
 	took := time.Since(began)

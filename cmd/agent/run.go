@@ -60,20 +60,20 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	if err != nil {
 		return err
 	}
-	shown := newServed(d, k)
+	shown := newServedData(d, k)
 	if shown.tally != nil {
 		kept.restoreSums(d, shown.tally)
-		out.settledSinks = append(out.settledSinks, shown.settled)
+		out.settledSinks = append(out.settledSinks, shown.addSettled)
 	}
 	onNode := newOwnNode(d, k, out.nodeStarted)
 	shown.nodeStartUp = onNode.record()
 	added := startFeatures(d, k)
 	shown.writePods = added.writePods()
-	from := newSources(d, sourcesConfig{observe: k.observe, known: kept.known(), onNode: onNode, added: added})
+	from := newSources(d, sourcesConfig{observe: k.observe, known: kept.knownUIDs(), onNode: onNode, added: added})
 	k.runtime = from.runtime
 	k.reconciler = newReconciler(d, scope, &kept, out, from, shown, func(uid string) {
 		shown.live.Changed(uid)
-		added.changed(uid)
+		added.notifyChanged(uid)
 	})
 	shown.pulls = livePulls(k.reconciler, from.runtime)
 	registerReadings(ctx, d, k.reconciler, from, shown.pulls)

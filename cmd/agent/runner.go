@@ -93,7 +93,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	case <-ctx.Done():
 	case <-failed.Done():
 	}
-	return r.stop()
+	return r.stopStages()
 }
 
 // start runs a component. If a component returns before the runner stops its stage, the component has failed.
@@ -113,15 +113,15 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// The method "stop" stops the stages in order and returns the first failure. If a stage does not stop within its limit,
-// the method continues with the next stage, because the program must end soon. The returned error also names each stage
+// stopStages stops the stages in order and returns the first failure. If a stage does not stop within its limit,
+// stopStages continues with the next stage, because the program must end soon. The returned error also names each stage
 // that did not stop within its limit.
-func (r *runner) stop() error {
+func (r *runner) stopStages() error {
 	r.logger.Info("stopping")
 	var stuck []error
 	for _, in := range r.stages {
 		in.cancel()
-		if !in.ended() {
+		if !in.awaitEnd() {
 			stuck = append(stuck, fmt.Errorf("some components of stage %s did not stop within %s", in.name,
 				in.limit))
 		}
@@ -135,9 +135,9 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// The method "ended" waits until the components have stopped or the limit has passed. The result is true if the
-// components have stopped.
-func (in *runningStage) ended() bool {
+// awaitEnd waits until the components have stopped or the limit has passed. The result is true if the components have
+// stopped.
+func (in *runningStage) awaitEnd() bool {
 	done := make(chan struct{})
 	go func() { // runs until the components stop or the program ends
 		in.components.Wait()

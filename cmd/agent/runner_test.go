@@ -25,9 +25,9 @@ func (e *stopOrder) add(name string) {
 	e.names = append(e.names, name)
 }
 
-// The function "until" returns a component's run function. The run function waits until its context ends, and then
-// needs the given time to stop.
-func until(name string, takes time.Duration, ended *stopOrder) func(context.Context) error {
+// runUntilStopped returns a component's run function. The run function waits until its context ends, and then needs the
+// given time to stop.
+func runUntilStopped(name string, takes time.Duration, ended *stopOrder) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(takes)
@@ -48,10 +48,10 @@ func TestStagesStopInOrder(t *testing.T) {
 		time.AfterFunc(time.Hour, stop)
 		began := time.Now()
 		err := runAll(ctx, zap.NewNop(), threeStages(), []component{
-			{"c", 2, until("c", 0, &ended)},
-			{"a2", 0, until("a2", 700*time.Millisecond, &ended)},
-			{"b", 1, until("b", 500*time.Millisecond, &ended)},
-			{"a1", 0, until("a1", 300*time.Millisecond, &ended)},
+			{"c", 2, runUntilStopped("c", 0, &ended)},
+			{"a2", 0, runUntilStopped("a2", 700*time.Millisecond, &ended)},
+			{"b", 1, runUntilStopped("b", 500*time.Millisecond, &ended)},
+			{"a1", 0, runUntilStopped("a1", 300*time.Millisecond, &ended)},
 		})
 		if err != nil {
 			t.Error(err)
@@ -69,9 +69,9 @@ func TestFailedPartStopsOthersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended stopOrder
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
-			{"a", 0, until("a", 100*time.Millisecond, &ended)},
+			{"a", 0, runUntilStopped("a", 100*time.Millisecond, &ended)},
 			{"b", 1, func(context.Context) error { return errors.New("broke") }},
-			{"c", 1, until("c", 0, &ended)},
+			{"c", 1, runUntilStopped("c", 0, &ended)},
 		})
 		if err == nil || err.Error() != "b: broke" {
 			t.Errorf("got error %v, want b: broke", err)
@@ -105,7 +105,7 @@ func TestStuckStageIsAbandoned(t *testing.T) {
 				<-release
 				return nil
 			}},
-			{"b", 1, until("b", 0, &ended)},
+			{"b", 1, runUntilStopped("b", 0, &ended)},
 		})
 		want := "some components of stage first did not stop within 1s"
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -57,9 +57,9 @@ func TestAgentBehindRuntimeProxy(t *testing.T) {
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
 	fake := critest.Start(t, runtime, critest.Options{})
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
-	agent.poll("/readyz?verbose", "[-]cri down since") // the socket does not exist yet
+	agent.pollUntil("/readyz?verbose", "[-]cri down since") // the socket does not exist yet
 	proxy := startProxy(t, runtime, socket)
-	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
 
 	loses := func() { // the agent notices the loss at its next request; a scrape can cause a request
 		t.Helper()
@@ -75,12 +75,12 @@ func TestAgentBehindRuntimeProxy(t *testing.T) {
 	proxy.end(t, syscall.SIGKILL) // the socket file stays
 	loses()
 	proxy = startProxy(t, runtime, socket)
-	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
 
 	fake.Stop()
 	loses()
 	critest.Start(t, runtime, critest.Options{})
-	agent.poll("/readyz?verbose", "[+]cri ok")
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
 
 	_, text := checked(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint=unix://"+socket)
 	if !strings.Contains(text, "ok       runtime        containerd 2.4.2 at unix://"+socket) {

@@ -33,7 +33,7 @@ func TestScrapeIsCheap(t *testing.T) {
 	}
 	agent := startInside(t, cluster, "--cri-endpoint=off", "--events=off")
 	defer agent.stop()
-	agent.await(t, "podlapse_pods_starting", pods)
+	agent.awaitMetric(t, "podlapse_pods_starting", pods)
 	families, err := agent.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -83,16 +83,16 @@ func BenchmarkScrape(b *testing.B) {
 				pod := web0(time.Now().Add(-time.Minute))
 				pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-web-", i))
 				if !start {
-					pod = ready(pod, time.Now().Add(-30*time.Second))
+					pod = readyPod(pod, time.Now().Add(-30*time.Second))
 				}
 				cluster.Put(pod)
 			}
 			agent := startInside(b, cluster, "--cri-endpoint=off", "--events=off")
 			defer agent.stop()
 			if start {
-				agent.await(b, "podlapse_pods_starting", pods)
+				agent.awaitMetric(b, "podlapse_pods_starting", pods)
 			} else {
-				agent.await(b, "podlapse_evidence_reconstructed_total", pods)
+				agent.awaitMetric(b, "podlapse_evidence_reconstructed_total", pods)
 			}
 			handler := promhttp.HandlerFor(agent.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 			bytes := 0

@@ -55,8 +55,8 @@ func seriesOf(t *testing.T, gatherer prometheus.Gatherer) map[string]int {
 	return series
 }
 
-// The function "registered" returns the names of the agent's own metrics in a registry, with or without series.
-func registered(t *testing.T, registry *prometheus.Registry) map[string]bool {
+// registeredNames returns the names of the agent's own metrics in a registry, with or without series.
+func registeredNames(t *testing.T, registry *prometheus.Registry) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	for _, d := range descriptions(t, registry) {
@@ -79,17 +79,17 @@ func TestScrapeHasFewSeries(t *testing.T) {
 	cri := critest.Start(t, socket, critest.Options{})
 	cluster := podwatchtest.Start(t)
 	agent := startInside(t, cluster, "--cri-endpoint=unix://"+socket)
-	agent.await(t, "podlapse_runtime_store_served", 1)
+	agent.awaitMetric(t, "podlapse_runtime_store_served", 1)
 	series := seriesOf(t, agent.registry)
 	cri.Fault(critest.Hang) // the runtime hangs, so the agent requests Events, and the requests have series
 	cluster.Put(web0(time.Now()))
-	agent.await(t, "podlapse_event_watches_opened_total", 1)
+	agent.awaitMetric(t, "podlapse_event_watches_opened_total", 1)
 	for name, n := range seriesOf(t, agent.registry) {
 		series[name] = max(series[name], n)
 	}
 	// In the worst case, a request of each kind has failed.
 	series["podlapse_apiserver_request_failures_total"] = series["podlapse_apiserver_requests_total"]
-	own := registered(t, agent.registry)
+	own := registeredNames(t, agent.registry)
 	full := seriesOf(t, fullNode{pods: 110, registries: manyRegistries}.registry())
 	for name, n := range full {
 		if !own[name] {
@@ -134,9 +134,9 @@ func scrapedBytes(t testing.TB, handler http.Handler, accept string) int {
 	return response.Body.Len()
 }
 
-// The function "busiest" returns the metrics of a node with 500 pods, more registries than label values, a series for
-// each pod and for the maximum number of workloads, and exemplars.
-func busiest() *prometheus.Registry {
+// busiestNode returns the metrics of a node with 500 pods, more registries than label values, a series for each pod and
+// for the maximum number of workloads, and exemplars.
+func busiestNode() *prometheus.Registry {
 	trace := func(t timeline.Timeline) string {
 		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())
 	}
@@ -166,7 +166,7 @@ func withRest(start, agent prometheus.Gatherer) prometheus.Gatherer {
 }
 
 func TestScrapeIsSmall(t *testing.T) {
-	all := withRest(busiest(), everything(t))
+	all := withRest(busiestNode(), fullRegistry(t))
 	handler := promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	for name, accept := range formats {
 		got := scrapedBytes(t, handler, accept)
@@ -180,7 +180,7 @@ func TestScrapeIsSmall(t *testing.T) {
 // BenchmarkScrapeFullNode scrapes the metrics of start-ups of a full node with 500 pods, and of the busiest node.
 func BenchmarkScrapeFullNode(b *testing.B) {
 	for node, registry := range map[string]*prometheus.Registry{
-		"default": fullNode{pods: 500, registries: manyRegistries}.registry(), "busiest": busiest(),
+		"default": fullNode{pods: 500, registries: manyRegistries}.registry(), "busiest": busiestNode(),
 	} {
 		handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 		for name, accept := range formats {

@@ -21,8 +21,9 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// The method "note" ignores observations without a source: see sourceOf. Any goroutine can call the method.
-func (s sourceTimes) note(o timeline.Observation, now time.Time) {
+// record records the time of an observation. It ignores observations without a source: see sourceOf. Any goroutine can
+// call record.
+func (s sourceTimes) record(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())
 	}

@@ -31,35 +31,35 @@ func TestAgentExportsSourceMetrics(t *testing.T) {
 		t.Errorf("last observation at %s, %v", m[1], err)
 	}
 	runtime.Stop()
-	agent.poll("/metrics", `podlapse_source_up{source="cri"} 0`)
-	agent.poll("/metrics", `podlapse_source_reconnects_total{source="cri"} 0`)
+	agent.pollUntil("/metrics", `podlapse_source_up{source="cri"} 0`)
+	agent.pollUntil("/metrics", `podlapse_source_reconnects_total{source="cri"} 0`)
 	critest.Start(t, socket, critest.Options{})
-	agent.poll("/metrics", `podlapse_source_reconnects_total{source="cri"} 1`)
-	agent.poll("/metrics", `podlapse_source_reconnects_total{source="pod_watch"} 0`)
+	agent.pollUntil("/metrics", `podlapse_source_reconnects_total{source="cri"} 1`)
+	agent.pollUntil("/metrics", `podlapse_source_reconnects_total{source="pod_watch"} 0`)
 	agent.mustEndCleanly()
 }
 
 // An agent counts the restarts that it observes, and the next agent does not count them again.
 func TestAgentCountsRestartsOnce(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	pod := ready(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
+	pod := readyPod(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
 	cluster.Put(pod)
 	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off"}
 	agent := start(t, flags...)
-	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.pollUntil("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	status := &pod.Status.ContainerStatuses[0]
 	status.RestartCount = 1
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
 	cluster.Put(pod)
-	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 1`)
-	agent.poll("/metrics", `podlapse_evidence_reconstructed_total{how="over"} 1`)
+	agent.pollUntil("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 1`)
+	agent.pollUntil("/metrics", `podlapse_evidence_reconstructed_total{how="over"} 1`)
 	agent.mustEndCleanly()
 
 	next := start(t, flags...)
-	next.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
-	next.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
+	next.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	next.pollUntil("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
 	next.mustEndCleanly()
 }
 
@@ -79,6 +79,6 @@ func TestAgentRemovesSeriesOfDeletedPod(t *testing.T) {
 	if _, metrics := agent.get("/metrics"); series.MatchString(metrics) {
 		t.Error("a deleted pod has a series")
 	}
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // the pod is still in the history
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"deleted"`) // the pod is still in the history
 	agent.mustEndCleanly()
 }

@@ -87,9 +87,9 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// The method "known" returns the UIDs of the pods in the previous agent's state. If the first list of the pod watch
-// does not contain one of these pods, the watch reports the pod's deletion.
-func (s savedState) known() []string {
+// knownUIDs returns the UIDs of the pods in the previous agent's state. If the first list of the pod watch does not
+// contain one of these pods, the watch reports the pod's deletion.
+func (s savedState) knownUIDs() []string {
 	known := slices.Clone(s.left.Reported)
 	listed := map[string]bool{}
 	for _, o := range s.left.InFlight {

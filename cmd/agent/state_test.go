@@ -34,9 +34,9 @@ func TestStateAge(t *testing.T) {
 	}
 }
 
-// The method "collect" reads records until standard output is closed, so that the pipe never fills. The returned
-// function waits for the end and returns the records.
-func (p *process) collect() func() []api.Record {
+// collectRecords reads records until standard output is closed, so that the pipe never fills. The returned function
+// waits for the end and returns the records.
+func (p *process) collectRecords() func() []api.Record {
 	var records []api.Record
 	ended := make(chan struct{})
 	go func() {
@@ -90,7 +90,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 				critest.Stamps{CreatedAt: now.Add(-10 * time.Millisecond), UpdatedAt: now.Add(-8 * time.Millisecond)})
 			runtime.PutContainer(critest.Container{ID: id, SandboxID: "s" + id, PodUID: string(pod.UID), Name: "app",
 				CreatedAt: now.Add(-7 * time.Millisecond), StartedAt: now})
-			cluster.Put(ready(pod, now))
+			cluster.Put(readyPod(pod, now))
 		}
 		starting = numbered(number, time.Now())
 		cluster.Put(starting)
@@ -99,9 +99,9 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	}
 	for i := range kills {
 		agent := start(t, flags...)
-		written := agent.collect()
+		written := agent.collectRecords()
 		if i%2 == 0 {
-			agent.poll("/readyz", "ok")
+			agent.pollUntil("/readyz", "ok")
 		}
 		step()
 		// the test kills each agent at a different moment of the start-up
@@ -114,14 +114,14 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		step()
 	}
 	agent := start(t, flags...)
-	written := agent.collect()
+	written := agent.collectRecords()
 	step()
 	for n := range number - 1 {
 		// When an agent stops, it reports completed start-ups with the evidence so far. So the test waits for the
 		// runtime's response.
 		agent.pollMatch(fmt.Sprintf("/api/v1/pods/shop/web-%d", n), `"state":"ready".*"phase":"container_start"`)
 	}
-	agent.poll("/readyz?verbose", "[+]state ok")
+	agent.pollUntil("/readyz?verbose", "[+]state ok")
 	_, metrics := agent.get("/metrics")
 	if !strings.Contains(metrics, "podlapse_state_dropped_total 0\n") || strings.Contains(metrics, `source="state"`) {
 		t.Error("metrics of the state are missing")
@@ -134,8 +134,8 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 
 	// After a clean stop, the next agent has nothing to report.
 	agent = start(t, flags...)
-	written = agent.collect()
-	agent.poll("/readyz", "ok")
+	written = agent.collectRecords()
+	agent.pollUntil("/readyz", "ok")
 	agent.mustEndCleanly()
 	if again := written(); len(again) > 0 {
 		t.Errorf("reported again: %+v", again)
@@ -175,7 +175,7 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir",
 		dir, "--records", "none")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	agent.mustEndCleanly()
 	saved, err := os.Open(file)
 	if err != nil {
@@ -200,8 +200,8 @@ func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	dir := t.TempDir()
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--events", "off", "--state-dir", dir)
-	written := agent.collect()
-	agent.poll("/readyz?verbose", "[+]cri ok")
+	written := agent.collectRecords()
+	agent.pollUntil("/readyz?verbose", "[+]cri ok")
 	file := filepath.Join(dir, "state.jsonl")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -212,9 +212,9 @@ func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	runtime.Fault(critest.Hang)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent.poll("/readyz?verbose", "[-]state")
-	cluster.Put(ready(pod, time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.pollUntil("/readyz?verbose", "[-]state")
+	cluster.Put(readyPod(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	agent.mustEndCleanly()
 	if records := written(); len(records) != 1 || records[0].State != "ready" {
 		t.Errorf("wrote %+v", records)

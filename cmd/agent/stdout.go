@@ -58,10 +58,10 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// The function "discards" reports whether an output is /dev/null. Some programs connect standard output to /dev/null to
-// discard the output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). For the
-// agent, a closed standard output looks like /dev/null.
-func discards(out io.Writer) bool {
+// isDevNull reports whether an output is /dev/null. Some programs connect standard output to /dev/null to discard the
+// output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). For the agent, a
+// closed standard output looks like /dev/null.
+func isDevNull(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {
 		return false

@@ -71,7 +71,7 @@ func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zero.Close()
-	if !discards(null) || discards(zero) || discards(writer) || discards(new(bytes.Buffer)) {
+	if !isDevNull(null) || isDevNull(zero) || isDevNull(writer) || isDevNull(new(bytes.Buffer)) {
 		t.Error("/dev/null is not distinguished from other files")
 	}
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // a busy port makes the agent exit
@@ -101,10 +101,10 @@ func TestIdleAgentStopsWhenReaderIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	agent.stdout.Close()
 	began := time.Now()
-	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	reason := fmt.Sprint(agent.awaitLog("agent failed")["error"])
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent logged %q", reason)
 	}
@@ -120,14 +120,14 @@ func TestAgentWritesWholeLinesToSlowReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	for i := range pods {
 		pod := web0(time.Now().Add(-3 * time.Second))
 		pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-web-", i))
 		cluster.Put(pod)
 		cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	}
-	agent.poll("/metrics", fmt.Sprintf("podlapse_pod_startups_total{state=\"deleted\"} %d\n", pods))
+	agent.pollUntil("/metrics", fmt.Sprintf("podlapse_pod_startups_total{state=\"deleted\"} %d\n", pods))
 	agent.pollMatch("/metrics", `podlapse_sink_queue_length{sink="records"} [1-9]`) // the pipe is full
 	var got []byte
 	for piece := make([]byte, 777); bytes.Count(got, []byte("\n")) < pods; {
@@ -157,6 +157,6 @@ func TestAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 		"off", "--records", "none")
 	agent.stdout.Close()
 	time.Sleep(readerLooks + 100*time.Millisecond)
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	agent.mustEndCleanly()
 }

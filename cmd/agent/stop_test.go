@@ -30,10 +30,10 @@ func TestAgentStopsWhenStandardOutputIsClosed(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	agent.stdout.Close()
 	cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
-	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	reason := fmt.Sprint(agent.awaitLog("agent failed")["error"])
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent logged %q", reason)
 	}
@@ -77,18 +77,18 @@ func fill(t *testing.T, pipe *os.File) {
 func startStuck(t *testing.T) *process {
 	t.Helper()
 	agent, cluster := startFull(t)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Delete(web0(time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"deleted"`)
 	agent.signal(syscall.SIGTERM)
-	agent.await("stopping")
+	agent.awaitLog("stopping")
 	return agent
 }
 
 func TestAgentStopsDespiteStuckReader(t *testing.T) {
 	agent := startStuck(t)
 	began := time.Now()
-	reason := fmt.Sprint(agent.await("agent failed")["error"])
+	reason := fmt.Sprint(agent.awaitLog("agent failed")["error"])
 	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("exited after %s with %s", took, state)
 	}

@@ -159,7 +159,7 @@ func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *proc
 	cluster = podwatchtest.Start(t)
 	agent = start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
 	c = onConsole(t, "top", "--server", agent.base)
 	c.awaitText("no pods are starting")
 	return cluster, agent, c, c.initial
@@ -192,7 +192,7 @@ func TestTopOnTerminal(t *testing.T) {
 				return strings.Contains(strings.Join(c.picture(), "\n"), "web-0")
 			})
 			c.resize(100)
-			cluster.Put(ready(web0(time.Now().Add(-3*time.Second)), time.Now()))
+			cluster.Put(readyPod(web0(time.Now().Add(-3*time.Second)), time.Now()))
 			c.awaitText("0 starting, 1 started recently")
 			agent.mustEndCleanly()
 			c.awaitText("no data from node-a")

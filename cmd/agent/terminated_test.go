@@ -24,7 +24,7 @@ func TestTransitionRecordsOmitTerminations(t *testing.T) {
 			Out: &out, Kinds: []jsonlines.Lines{jsonlines.TimelineLines}, Now: time.Now,
 			Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		})
-		outputs{lines: lines, terminations: config{records: records}.recordsHaveTerminations()}.report(
+		outputs{lines: lines, terminations: config{records: records}.recordsHaveTerminations()}.send(
 			reconcile.Report{Kind: reconcile.Terminated, Timeline: end})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // the writer still writes queued lines

@@ -33,8 +33,8 @@ func (p *printed) Write(text []byte) (int, error) {
 	return p.text.Write(text)
 }
 
-// The method "await" waits until the last line is about a pod, and returns all lines.
-func (p *printed) await(t *testing.T, pod string) []string {
+// awaitLine waits until the last line is about a pod, and returns all lines.
+func (p *printed) awaitLine(t *testing.T, pod string) []string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
@@ -49,8 +49,8 @@ func (p *printed) await(t *testing.T, pod string) []string {
 	}
 }
 
-// The type "shown" is an agent's visible behavior during the life of a pod.
-type shown struct {
+// visibleBehavior is an agent's visible behavior during the life of a pod.
+type visibleBehavior struct {
 	lines      [][]string // all keys of each record
 	spans      []string   // names of the spans, each with the name of its parent
 	series     []string
@@ -75,7 +75,7 @@ func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 }
 
 // showLife runs an agent while a pod of a Deployment starts, is deleted and stops.
-func showLife(t *testing.T, flags ...string) (s shown) {
+func showLife(t *testing.T, flags ...string) (s visibleBehavior) {
 	t.Helper()
 	sent, cluster := startCollector(t), podwatchtest.Start(t)
 	t.Setenv("OTEL_METRICS_EXPORTER", "none") // otherwise, timing decides whether the agent sends metrics
@@ -95,9 +95,9 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	cri.PutContainer(container)
 	cluster.Put(pod)
 	awaitImage(t, cri, 0)
-	pod = ready(pod, container.StartedAt) // in the same second, at any time of day
+	pod = readyPod(pod, container.StartedAt) // in the same second, at any time of day
 	cluster.Put(pod)
-	out.await(t, pod.Name)
+	out.awaitLine(t, pod.Name)
 	time.Sleep(50 * time.Millisecond)
 	before := calls(cri)
 
@@ -126,14 +126,14 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	awaitImage(t, cri, asked)
 	cluster.Delete(next)
 
-	for _, line := range out.await(t, next.Name) {
+	for _, line := range out.awaitLine(t, next.Name) {
 		var record any
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
 		s.lines = append(s.lines, slices.Compact(slices.Sorted(slices.Values(keysOf("", record)))))
 	}
-	a.await(t, "podlapse_sink_sent_total", float64(2*len(s.lines)))
+	a.awaitMetric(t, "podlapse_sink_sent_total", float64(2*len(s.lines)))
 	families, err := a.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func keysOf(path string, value any) (keys []string) {
 // --termination, --rollout-traces and --life-traces. The only differences are a line, spans, and requests to the local
 // runtime.
 func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
-	var off, on shown
+	var off, on visibleBehavior
 	t.Run("off", func(t *testing.T) { off = showLife(t) })
 	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces", "--life-traces") })
 	if off.afterwards != 0 || on.afterwards == 0 {

@@ -21,10 +21,10 @@ func TestAgentVerifiesItsWatch(t *testing.T) {
 		"24h",
 		"--watch-delays",
 	)
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
-	agent.poll("/readyz?verbose", "[-]pod_cache down")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/readyz?verbose", "[-]pod_cache down")
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	agent.poll("/metrics", `podlapse_pod_watch_delay_seconds_count{change="bound"} 1`)
+	agent.pollUntil("/metrics", `podlapse_pod_watch_delay_seconds_count{change="bound"} 1`)
 	_, metrics := agent.get("/metrics")
 	for _, want := range []string{
 		`podlapse_pod_cache_verifications_total{result="complete"} 0`,
@@ -47,7 +47,7 @@ func TestAgentVerifiesItsWatch(t *testing.T) {
 func TestAgentDoesNotVerifyItsWatchByDefault(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
 	_, metrics := agent.get("/metrics")
 	_, parts := agent.get("/readyz?verbose")
 	if strings.Contains(metrics, "_delay_seconds") || strings.Contains(metrics+parts, "pod_cache") {

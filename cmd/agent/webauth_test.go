@@ -50,7 +50,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 		"--log-level",
 		"debug",
 	)
-	agent.poll("/readyz", "ok")
+	agent.pollUntil("/readyz", "ok")
 	for token, want := range map[string]int{
 		"scrapers-token": http.StatusOK, "pods-token": http.StatusForbidden, "made-up-token": http.StatusUnauthorized,
 	} {
@@ -61,7 +61,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	if status, _ := agent.get("/api/v1/pods"); status != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", status)
 	}
-	agent.poll("/readyz?verbose", "[+]web_auth ok")
+	agent.pollUntil("/readyz?verbose", "[+]web_auth ok")
 	cluster.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "tokenreviews is forbidden")
 	if got := agent.getAs("another-token", "/metrics"); got != http.StatusServiceUnavailable {
 		t.Errorf("without reviews by the API server: %d", got)
@@ -69,7 +69,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	if got := agent.getAs("scrapers-token", "/metrics"); got != http.StatusOK {
 		t.Errorf("with a cached review: %d", got)
 	}
-	agent.poll("/readyz?verbose", "metrics-auth")
+	agent.pollUntil("/readyz?verbose", "metrics-auth")
 	agent.mustEndCleanly()
 	for line := range agent.logs {
 		if strings.Contains(line, "-token") {
@@ -84,8 +84,8 @@ func TestMetricsNameNoPods(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	agent.poll("/metrics", `podlapse_pods_starting{`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/metrics", `podlapse_pods_starting{`)
 	_, text := agent.get("/metrics")
 	names := []string{pod.Name, `"` + pod.Namespace + `"`, string(pod.UID)}
 	for _, container := range pod.Spec.Containers {
@@ -110,11 +110,11 @@ func TestAgentListsPodsAsItsNode(t *testing.T) {
 		"off",
 		"--impersonate-node",
 	)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	agent.poll("/readyz?verbose", "[+]event_watch ok: watching")
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	agent.pollUntil("/readyz?verbose", "[+]event_watch ok: watching")
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb != "impersonate:associated-node" })
 	cluster.BreakWatches()
-	agent.poll("/readyz?verbose", "allow impersonate:associated-node")
+	agent.pollUntil("/readyz?verbose", "allow impersonate:associated-node")
 	agent.mustEndCleanly()
 	requests := cluster.Requests()
 	if !slices.Contains(requests, "watch /api/v1/pods spec.nodeName=node-a as system:node:node-a") {
@@ -136,7 +136,7 @@ func TestTokensExcludePasswords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(),
+	code := runAsAgent(context.Background(),
 		[]string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get,
 		&stdout, &stderr)
 	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "both a token and a password") {

@@ -12,9 +12,9 @@ import (
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// The function "web" returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls
-// took 7 s of this time.
-func web() (filter.Key, filter.Detail) {
+// readyStartUp returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls took 7 s
+// of this time.
+func readyStartUp() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},
 		Labels: "app=web,empty=,tier=front",
@@ -29,7 +29,7 @@ func web() (filter.Key, filter.Detail) {
 }
 
 func TestMatch(t *testing.T) {
-	key, detail := web()
+	key, detail := readyStartUp()
 	for query, want := range map[string]bool{
 		"":                      true,
 		"namespace=":            true,
@@ -86,7 +86,7 @@ func TestMatch(t *testing.T) {
 
 // TestBelongs checks that Belongs does not depend on fields that can change.
 func TestBelongs(t *testing.T) {
-	key, detail := web()
+	key, detail := readyStartUp()
 	for query, want := range map[string]bool{
 		"state=failed": true, "phase=unpack": true, "slower-than=1h": true, "since=1s": true, "gone=true": true,
 		"namespace=bank": false, "name=x": false, "owner=x": false, "labelSelector=x": false,
@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		key, detail := web()
+		key, detail := readyStartUp()
 		parsed.MayMatch(key)
 		parsed.Match(detail)
 	})

@@ -52,12 +52,12 @@ func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 // Register adds a part and returns the function that reports the part's status. The part is down until the first
 // report.
 func (b *Board) Register(name, detail string) Report {
-	_, report := b.add(name, detail)
+	_, report := b.addPart(name, detail)
 	return report
 }
 
-// The method "add" registers a part and returns its index and its Report function.
-func (b *Board) add(name, detail string) (int, Report) {
+// addPart registers a part and returns its index and its Report function.
+func (b *Board) addPart(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := len(b.parts)
@@ -86,8 +86,8 @@ func (b *Board) report(i int, up bool, detail string) {
 	}
 }
 
-// The method "status" returns the latest report of a part, by its index.
-func (b *Board) status(i int) Status {
+// statusOf returns the latest report of a part, by its index.
+func (b *Board) statusOf(i int) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.parts[i].Status

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // RegisterSource calls Register for a source of observations and registers the metrics of its status. RegisterSource
 // panics if the metrics are already registered.
 func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail string) Report {
-	i, report := b.add(name, detail)
+	i, report := b.addPart(name, detail)
 	labels := prometheus.Labels{"source": name}
 	registerer.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -14,7 +14,7 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 				"precise while a source does not work.",
 			ConstLabels: labels,
 		}, func() float64 {
-			if b.status(i).Up {
+			if b.statusOf(i).Up {
 				return 1
 			}
 			return 0
@@ -24,7 +24,7 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 			Help: "Recoveries of a source from a failure. The first connection of the source does not count. A watch " +
 				"that ended normally and was opened again does not count.",
 			ConstLabels: labels,
-		}, func() float64 { return float64(b.status(i).Recoveries) }),
+		}, func() float64 { return float64(b.statusOf(i).Recoveries) }),
 	)
 	return report
 }

@@ -49,8 +49,8 @@ func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
 func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
-// The function "several" returns one line for the pod, and one line for each container and each pull.
-func several(t timeline.Timeline, _ time.Time) []any {
+// severalLines returns one line for the pod, and one line for each container and each pull.
+func severalLines(t timeline.Timeline, _ time.Time) []any {
 	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
 	for _, c := range t.Containers {
 		lines = append(lines, map[string]any{"pod": t.Name, "container": c.Name})
@@ -229,7 +229,7 @@ func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
 		done := 0
-		lines := newLinesWith(Config{Out: &out, Kinds: []Lines{several},
+		lines := newLinesWith(Config{Out: &out, Kinds: []Lines{severalLines},
 			Done: func(timeline.Timeline) { done++ }})
 		partial := startuptest.ColdStart()
 		partial.Partial = true
@@ -275,7 +275,7 @@ func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{several}})
+	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{severalLines}})
 	const (
 		startUps = 200 // more start-ups than fit into a pipe
 		each     = 11  // number of records per start-up: a pod, four containers, five pulls, and the timeline

@@ -4,7 +4,7 @@ import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 const (
 	remedyTokenBad = "the API server rejects the agent's token: check the agent's ServiceAccount"
-	remedyWhoToAsk = " (run podlapse-agent check for details): "
+	remedyCheck    = " (run podlapse-agent check for details): "
 )
 
 // Explain formats an error of the API server for people. If the API server refused the request, the text starts with
@@ -13,9 +13,9 @@ const (
 func Explain(err error, remedy string) string {
 	switch {
 	case apierrors.IsForbidden(err):
-		return remedy + remedyWhoToAsk + err.Error()
+		return remedy + remedyCheck + err.Error()
 	case apierrors.IsUnauthorized(err):
-		return remedyTokenBad + remedyWhoToAsk + err.Error()
+		return remedyTokenBad + remedyCheck + err.Error()
 	}
 	return err.Error()
 }

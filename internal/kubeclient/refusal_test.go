@@ -15,8 +15,8 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{apierrors.NewForbidden(pods, "", errors.New("no")), "allow it" + remedyWhoToAsk + "pods"},
-		{apierrors.NewUnauthorized("bad token"), remedyTokenBad + remedyWhoToAsk + "bad token"},
+		{apierrors.NewForbidden(pods, "", errors.New("no")), "allow it" + remedyCheck + "pods"},
+		{apierrors.NewUnauthorized("bad token"), remedyTokenBad + remedyCheck + "bad token"},
 		{errNoResponse, errNoResponse.Error()},
 	} {
 		if got := Explain(test.err, "allow it"); !strings.HasPrefix(got, test.want) {
@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 // the API server's message.
 func TestExplanationsFit(t *testing.T) {
 	const longest = 150 // bytes of a remedy with its introduction; the packages with remedies test this limit
-	if n := max(longest, len("watch events: "+remedyTokenBad)) + len(remedyWhoToAsk); n > 200 {
+	if n := max(longest, len("watch events: "+remedyTokenBad)) + len(remedyCheck); n > 200 {
 		t.Errorf("the longest remedy has %d bytes", n)
 	}
 }

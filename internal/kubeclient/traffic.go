@@ -36,8 +36,8 @@ func NewTraffic() *Traffic {
 			"Bytes in the API server's responses to the agent, without headers and after decompression. Includes "+
 				"the bytes that open watches have received so far."),
 	}
-	t.of(trafficKey{"pods", "list"})
-	t.of(trafficKey{"pods", "watch"})
+	t.countersOf(trafficKey{"pods", "list"})
+	t.countersOf(trafficKey{"pods", "watch"})
 	return t
 }
 
@@ -61,8 +61,8 @@ type trafficCounts struct {
 	bytes    prometheus.Counter // bytes of the response bodies, after decompression
 }
 
-// The method "of" returns the counters of a key. The first call for a key creates its counters.
-func (t *Traffic) of(key trafficKey) trafficCounts {
+// countersOf returns the counters of a key. The first call for a key creates its counters.
+func (t *Traffic) countersOf(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),
 		t.bytes.WithLabelValues(key.resource, key.verb),
@@ -74,7 +74,7 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		key := trafficOf(request)
 		response, err := next.RoundTrip(request)
-		counts := t.of(key)
+		counts := t.countersOf(key)
 		counts.requests.Inc()
 		if err != nil || response.StatusCode >= http.StatusBadRequest {
 			t.failed.WithLabelValues(key.resource, key.verb).Inc()

@@ -95,7 +95,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 		response(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
 			review.Status.Allowed = a != nil && isWholeReview(review.Spec) &&
-				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
+				(allowedByDiscovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		response(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
@@ -127,9 +127,9 @@ func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// The function "discovery" reports whether the ClusterRole system:discovery allows every account to send GET requests
-// for a path. The ClusterRole system:discovery exists in every cluster.
-func discovery(path string) bool {
+// allowedByDiscovery reports whether the ClusterRole system:discovery allows every account to send GET requests for a
+// path. The ClusterRole system:discovery exists in every cluster.
+func allowedByDiscovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return true

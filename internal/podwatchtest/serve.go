@@ -72,7 +72,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error()))
 	case !watching:
-		s.list(w, q, values.Get("limit"), values.Get("continue"))
+		s.respondList(w, q, values.Get("limit"), values.Get("continue"))
 	case values.Has("sendInitialEvents") && noStream:
 		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"sendInitialEvents is forbidden"))
@@ -81,10 +81,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method "list" responds to a list request. If the request has a limit, the method "list" returns one page. The
-// next page starts at an offset in the list of the current objects. Therefore, a later page can contain changes that
-// happened after the first page. On a real API server, all pages show the objects at the time of the first page.
-func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
+// respondList responds to a list request. If the request has a limit, respondList returns one page. The next page
+// starts at an offset in the list of the current objects. Therefore, a later page can contain changes that happened
+// after the first page. On a real API server, all pages show the objects at the time of the first page.
+func (s *Server) respondList(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
 	next := ""

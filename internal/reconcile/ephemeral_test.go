@@ -17,7 +17,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.also(EphemeralPulled, func(tl timeline.Timeline) {
+			c.onReport(EphemeralPulled, func(tl timeline.Timeline) {
 				for _, p := range tl.EphemeralPulls {
 					d.note("debugged %s %s %s %s", tl.Name, p.Container, p.Kind, p.Outcome)
 				}
@@ -44,7 +44,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			add(debugger)
 			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 				Images: []timeline.Image{{Ref: "tools"}}})
-			expect(t, d, "ask runtime-1 [tools]", "watch runtime-1")
+			expect(t, d, "query runtime-1 [tools]", "watch runtime-1")
 			event := func(reason, message string) {
 				observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: name,
 					Reason: reason, Message: message,
@@ -94,7 +94,7 @@ func TestEarlierEphemeralContainersAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.also(EphemeralPulled, func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) })
+			c.onReport(EphemeralPulled, func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) })
 		})
 		defer stop()
 		pod := ready(object())

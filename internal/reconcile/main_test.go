@@ -49,7 +49,7 @@ func (d *desk) note(format string, args ...any) {
 // RequestRuntime implements Sources.
 func (d *desk) RequestRuntime(q timeline.RuntimeRequest) {
 	if !d.mute {
-		d.note("ask %s %v", q.RuntimeUID, q.Images)
+		d.note("query %s %v", q.RuntimeUID, q.Images)
 	}
 }
 
@@ -80,8 +80,8 @@ func (d *desk) report(r Report) {
 	}
 }
 
-// The method "also" adds a function that receives the timeline of each report of the given kind.
-func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
+// onReport adds a function that receives the timeline of each report of the given kind.
+func (c *Config) onReport(kind ReportKind, get func(timeline.Timeline)) {
 	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
 }
 

@@ -15,7 +15,7 @@ func TestProgressIsReportedOncePerSecond(t *testing.T) {
 		last := map[string]time.Time{}
 		r, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
 			c.Follow.Partial = true
-			c.also(Partial, func(tl timeline.Timeline) {
+			c.onReport(Partial, func(tl timeline.Timeline) {
 				if !tl.Partial {
 					t.Error("not partial")
 				}
@@ -72,7 +72,7 @@ func TestProgressOfReportedStartUp(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
 			d.mute, c.Follow.Partial = true, true
-			c.also(Partial, func(tl timeline.Timeline) { d.note("progress %s %s", tl.UID, tl.State) })
+			c.onReport(Partial, func(tl timeline.Timeline) { d.note("progress %s %s", tl.UID, tl.State) })
 			c.Restored = Restored{Reported: []string{"uid-3"}}
 		})
 		for i, live := range []bool{true, false, true} {

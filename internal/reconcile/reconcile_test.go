@@ -19,7 +19,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		pod := object()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		expect(t, d, "ask runtime-1 [cold]")
+		expect(t, d, "query runtime-1 [cold]")
 
 		asked := time.Now()
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: asked,
@@ -42,7 +42,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
-		expect(t, d, "ask runtime-1 [cold]") // the query shows whether the pull downloaded the image
+		expect(t, d, "query runtime-1 [cold]") // the query shows whether the pull downloaded the image
 		time.Sleep(10 * time.Millisecond)
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
@@ -124,7 +124,7 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 				ArrivedAt: now, Live: true, Count: 1})
 			time.Sleep(2*time.Second + tick) // the first response can be as old as the Event
 			synctest.Wait()
-			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
+			expect(t, d, "query runtime-1 []", "query runtime-1 []")
 			response()
 		}
 		time.Sleep(10 * time.Second) // time for the runtime to refute the last forged request
@@ -139,10 +139,10 @@ func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
-		expect(t, d, "ask runtime-1 []") // one query, for the containers that the runtime still has
+		expect(t, d, "query runtime-1 []") // one query, for the containers that the runtime still has
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 []") // a second query, because no response arrived
+		expect(t, d, "query runtime-1 []") // a second query, because no response arrived
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
@@ -211,7 +211,7 @@ func TestDeletedWhileStarting(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // a late response
-		expect(t, d, "ask runtime-1 [cold]", "settled pod deleted")
+		expect(t, d, "query runtime-1 [cold]", "settled pod deleted")
 	})
 }
 

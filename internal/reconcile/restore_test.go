@@ -103,7 +103,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		synctest.Wait()
 		expect(t, d, "watch runtime-1") // the saved state shows that the image was absent
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
-		expect(t, d, "ask runtime-1 [cold]")
+		expect(t, d, "query runtime-1 [cold]")
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{Ready: true, RunningAt: time.Now()}},
 			Containers: []timeline.ContainerRun{
@@ -226,7 +226,7 @@ func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 		_, observe, stop := startRestored(t, d, &fakeSaver{}, Restored{InFlight: inFlight})
 		defer stop()
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 [cold]")
+		expect(t, d, "query runtime-1 [cold]")
 		started := pod.CreatedAt
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{

@@ -28,7 +28,7 @@ func TestTerminationOfReadyPod(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
 			c.Follow.Terminations = true
-			c.also(Terminated, func(tl timeline.Timeline) {
+			c.onReport(Terminated, func(tl timeline.Timeline) {
 				d.note("terminated %s", tl.Name)
 				ended = append(ended, tl)
 			})
@@ -39,7 +39,7 @@ func TestTerminationOfReadyPod(t *testing.T) {
 		pod.DeletedAt, pod.DeletionGrace, pod.DeletionObserved = time.Now().Truncate(time.Second), 30*time.Second, true
 		requested := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		expect(t, d, "ask runtime-1 []")
+		expect(t, d, "query runtime-1 []")
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
 		response := func(o timeline.RuntimeSeen) {
 			o.UID, o.AskedAt, o.ArrivedAt = "uid-1", time.Now(), time.Now()
@@ -91,7 +91,7 @@ func TestTerminationOfStartingPod(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
 			c.Follow.Terminations = true
-			c.also(Terminated, func(tl timeline.Timeline) { d.note("terminated %s %s", tl.Name, tl.State) })
+			c.onReport(Terminated, func(tl timeline.Timeline) { d.note("terminated %s %s", tl.Name, tl.State) })
 		})
 		defer stop()
 		pod := object()
@@ -121,13 +121,13 @@ func TestTerminationRequests(t *testing.T) {
 		pod := longReady(d, observe)
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		expect(t, d, "ask runtime-1 []")
+		expect(t, d, "query runtime-1 []")
 		time.Sleep(100 * time.Millisecond)
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		expect(t, d)
 		pod.DeletionObserved = true
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		expect(t, d, "ask runtime-1 []")
+		expect(t, d, "query runtime-1 []")
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d)
 		stop()
@@ -181,7 +181,7 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		var ended []timeline.Timeline
 		follow := func(c *Config) {
 			c.Follow.Terminations, c.Saver = true, k
-			c.also(Terminated, func(tl timeline.Timeline) { ended = append(ended, tl) })
+			c.onReport(Terminated, func(tl timeline.Timeline) { ended = append(ended, tl) })
 		}
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow)

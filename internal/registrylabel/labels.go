@@ -74,7 +74,7 @@ func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost 
 }
 
 func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost string) {
-	c := l.confirmed.count(registry, confirmed)
+	c := l.confirmed.countPull(registry, confirmed)
 	if c.own {
 		return registry, ""
 	}
@@ -102,7 +102,7 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 }
 
 func (l *Labels) unconfirmedLabel(registry, namespace string) (label, lost string) {
-	c := l.unconfirmed.count(registry, true)
+	c := l.unconfirmed.countPull(registry, true)
 	if c.own {
 		return registry, ""
 	}

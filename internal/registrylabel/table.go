@@ -24,10 +24,9 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method "count" counts one pull. If the argument "full" is false, the method counts the pull only if the
-// registry's field "pulls" is less than its field "most". A limit is necessary because a user can cause any number of
-// failed pulls.
-func (t *table) count(registry string, full bool) *count {
+// countPull counts one pull. If the argument "full" is false, countPull counts the pull only if the registry's field
+// "pulls" is less than its field "most". A limit is necessary because a user can cause any number of failed pulls.
+func (t *table) countPull(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
 		for _, c := range t.counted {

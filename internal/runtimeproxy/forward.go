@@ -76,7 +76,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	if err := send(runtime, &message); err != nil {
 		return err
 	}
-	return p.response(client, runtime, method, call)
+	return p.forwardResponse(client, runtime, method, call)
 }
 
 // check replaces a request with its allowed part.
@@ -113,9 +113,11 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// The method "response" forwards the runtime's messages to the client. The method returns after the last message, or
-// when the runtime ends the call with an error.
-func (p *Proxy) response(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
+// forwardResponse forwards the runtime's messages to the client. It returns after the last message, or when the runtime
+// ends the call with an error.
+func (p *Proxy) forwardResponse(
+	client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call,
+) error {
 	for first := true; ; first = false {
 		var message frame
 		err := runtime.RecvMsg(&message)

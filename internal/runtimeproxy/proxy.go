@@ -104,7 +104,7 @@ func Listen(config Config) (*Proxy, error) {
 // most 6 s. Run returns an error only if it cannot continue. Run removes the socket. The caller can call Run only once.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
-	defer p.refused.sum()
+	defer p.refused.logCounts()
 	defer p.server.Stop()
 	defer context.AfterFunc(ctx, func() {
 		p.linger()

@@ -53,8 +53,8 @@ func (r *refusedCalls) countCall(method string) bool {
 	return !known
 }
 
-// The method "sum" logs the numbers of refused calls if any call was refused.
-func (r *refusedCalls) sum() {
+// logCounts logs the numbers of refused calls if any call was refused.
+func (r *refusedCalls) logCounts() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.methods) > 0 {

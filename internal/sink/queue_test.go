@@ -23,8 +23,8 @@ func newQueue(capacity int) *Queue[int] {
 	return NewQueue[int](Config{Name: "test", Capacity: capacity, Drain: drain, Registerer: prometheus.NewRegistry()})
 }
 
-// The type "out" is the output of a queue. An output can be slow for each item, or fail from a given item on.
-type out struct {
+// slowOutput is the output of a queue. An output can be slow for each item, or fail from a given item on.
+type slowOutput struct {
 	queue    *Queue[int]
 	got      []int
 	takes    time.Duration
@@ -34,7 +34,7 @@ type out struct {
 
 var errGone = errors.New("gone")
 
-func (o *out) deliver(_ context.Context, item int) error {
+func (o *slowOutput) deliver(_ context.Context, item int) error {
 	time.Sleep(o.takes)
 	if o.failFrom > 0 && len(o.got)+1 >= o.failFrom {
 		return errGone
@@ -44,7 +44,7 @@ func (o *out) deliver(_ context.Context, item int) error {
 	return nil
 }
 
-func (o *out) run(ctx context.Context) chan error {
+func (o *slowOutput) run(ctx context.Context) chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- o.queue.Run(ctx, o.deliver, func() { o.idles++ }) }()
 	return ended
@@ -56,7 +56,7 @@ func counts(q *Queue[int]) [2]float64 {
 
 func TestQueueDeliversInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &out{queue: newQueue(8)}
+		o := &slowOutput{queue: newQueue(8)}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := o.run(ctx)
 		for i := range 20 {
@@ -87,7 +87,7 @@ func TestQueueDeliversInOrder(t *testing.T) {
 }
 
 func TestQueueDropsTheNewest(t *testing.T) {
-	o := &out{queue: newQueue(4)}
+	o := &slowOutput{queue: newQueue(4)}
 	for i := range 3 {
 		if err := o.queue.OfferLeaving(i, 1); err != nil {
 			t.Fatal(err)
@@ -112,11 +112,11 @@ func TestQueueDropsTheNewest(t *testing.T) {
 // The queue counts every offered item once, for a sink that fails and for a sink that is too slow to stop in time.
 func TestQueueCountsDrops(t *testing.T) {
 	for name, test := range map[string]struct {
-		out  out
+		out  slowOutput
 		want error
 	}{
-		"dies": {out{failFrom: 3}, errGone},
-		"slow": {out{takes: drain * 2 / 3}, ErrSlow},
+		"dies": {slowOutput{failFrom: 3}, errGone},
+		"slow": {slowOutput{takes: drain * 2 / 3}, ErrSlow},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := &test.out

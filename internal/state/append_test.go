@@ -22,7 +22,7 @@ func TestAppendedSectionsEqualWholeFile(t *testing.T) {
 		stages := map[string]stage{}
 		for i := range 80 {
 			pod := fmt.Sprintf("pod-%d", random.IntN(6))
-			stages[pod] = b.change(random, pod, stages[pod], float64(i))
+			stages[pod] = b.changeRandomly(random, pod, stages[pod], float64(i))
 			if random.IntN(3) == 0 {
 				if err := b.save(); err != nil {
 					t.Fatal(err)
@@ -50,15 +50,15 @@ const (
 	removed
 )
 
-// The method "change" makes a random change that package reconcile or a sink makes in the given stage, and returns the
-// next stage.
-func (b *bench) change(random *rand.Rand, pod string, before stage, at float64) stage {
+// changeRandomly makes a random change that package reconcile or a sink makes in the given stage, and returns the next
+// stage.
+func (b *bench) changeRandomly(random *rand.Rand, pod string, before stage, at float64) stage {
 	choice := random.IntN(8)
 	switch {
 	case choice == 0:
 		b.SetEventsUntil(after(at))
 	case choice == 1:
-		b.Observe(silent(at, at+1.5), true)
+		b.Observe(runtimeSilent(at, at+1.5), true)
 	case before == absent:
 		b.Observe(seen(pod, at, ""), true)
 		return starting

@@ -85,9 +85,9 @@ func (d *disk) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// The method "agent" runs an agent with the same parts as in cmd/agent. The agent runs until it dies at a write or at a
-// given time.
-func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
+// runAgent runs an agent with the same parts as in cmd/agent. The agent runs until it dies at a write or at a given
+// time.
+func (d *disk) runAgent(t *testing.T, world []life, ends time.Time) {
 	t.Helper()
 	d.writes, d.dead, d.settled = 0, make(chan struct{}), map[string]timeline.Timeline{}
 	left, err := state.InMemory(d.file, "node-1", func(text []byte) { d.write(func() { d.file = text }) })
@@ -169,7 +169,7 @@ func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int
 	reports = map[string]timeline.Timeline{}
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{slow: saveGap + saveGap/4}
-		d.agent(t, newWorld(time.Now()), time.Now().Add(uptime))
+		d.runAgent(t, newWorld(time.Now()), time.Now().Add(uptime))
 		for _, tl := range d.records {
 			if _, twice := reports[tl.ID()]; twice {
 				t.Errorf("%s is reported twice", tl.ID())
@@ -262,7 +262,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 				began := time.Now()
 				world := newWorld(began)
 				d := &disk{dieAt: dieAt, late: late, slow: saveGap + saveGap/4}
-				d.agent(t, world, began.Add(uptime))
+				d.runAgent(t, world, began.Add(uptime))
 				if d.file == nil && away > time.Second {
 					return // the pod was never created
 				}
@@ -270,7 +270,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 				time.Sleep(away)
 				mustReport, backAt := maps.Clone(want), time.Now()
 				d.dieAt = 0
-				d.agent(t, world, began.Add(uptime))
+				d.runAgent(t, world, began.Add(uptime))
 				for _, l := range world {
 					if l.deletedAt == 0 || l.at(l.deletedAt+1).After(backAt) || l.at(l.deletedAt+1).Before(diedAt) {
 						continue
@@ -302,10 +302,10 @@ func TestKilledFiftyTimes(t *testing.T) {
 			world := newWorld(began)
 			d := &disk{slow: delay}
 			for range 50 {
-				d.agent(t, world, time.Now().Add(time.Duration(random.Int64N(int64(500*time.Millisecond)))))
+				d.runAgent(t, world, time.Now().Add(time.Duration(random.Int64N(int64(500*time.Millisecond)))))
 				time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
 			}
-			d.agent(t, world, time.Now().Add(uptime))
+			d.runAgent(t, world, time.Now().Add(uptime))
 			compare(t, fmt.Sprintf("seed %d", seed), d.records, want)
 		})
 	}

@@ -35,9 +35,9 @@ func saverIn(path string) (*Dir, *Saver, *observer.ObservedLogs, error) {
 	return d, k, logs, err
 }
 
-// The function "valid" returns the text of a state file that an agent wrote. The text consists of one section, or of
-// two sections if "appended" is true.
-func valid(t testing.TB, appended bool) []byte {
+// validFile returns the text of a state file that an agent wrote. The text consists of one section, or of two sections
+// if "appended" is true.
+func validFile(t testing.TB, appended bool) []byte {
 	t.Helper()
 	path := t.TempDir()
 	_, k, _, err := saverIn(path)
@@ -103,7 +103,7 @@ func TestNextAgentLoadsState(t *testing.T) {
 }
 
 func TestUnusableFiles(t *testing.T) {
-	text := string(valid(t, false))
+	text := string(validFile(t, false))
 	write := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
 	}
@@ -202,7 +202,7 @@ func TestUnusableDirectories(t *testing.T) {
 // observations. A saver must save all parsed data so that the next agent finds it again.
 func FuzzParse(f *testing.F) {
 	for _, appended := range []bool{false, true} {
-		text := valid(f, appended)
+		text := validFile(f, appended)
 		f.Add(text)
 		f.Add(text[:len(text)/2])
 	}

@@ -41,8 +41,8 @@ func event(uid string, at float64, container string) timeline.EventSeen {
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
-// The function "silent" returns the observation that the runtime was silent.
-func silent(from, until float64) timeline.RuntimeSilent {
+// runtimeSilent returns the observation that the runtime was silent.
+func runtimeSilent(from, until float64) timeline.RuntimeSilent {
 	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
 }
 

@@ -36,11 +36,11 @@ var restartTests = map[string]struct {
 	}, []timeline.Observation{seen("a", 1, "")}, nil},
 	"a silence of the runtime": {func(k *Saver) {
 		k.Observe(seen("a", 1, ""), true)
-		k.Observe(silent(1, 3), true)
-		k.Observe(silent(3, 4), true)
-	}, []timeline.Observation{silent(1, 4), seen("a", 1, "")}, nil},
+		k.Observe(runtimeSilent(1, 3), true)
+		k.Observe(runtimeSilent(3, 4), true)
+	}, []timeline.Observation{runtimeSilent(1, 4), seen("a", 1, "")}, nil},
 	"no silence before any pod": {func(k *Saver) {
-		k.Observe(silent(1, 3), true)
+		k.Observe(runtimeSilent(1, 3), true)
 		_ = k.save()
 		k.Observe(seen("a", 4, ""), true)
 	}, []timeline.Observation{seen("a", 4, "")}, nil},

@@ -21,7 +21,7 @@ func TestQueriesAfterChanges(t *testing.T) {
 		response := timeline.RuntimeSeen{UID: pod.UID, AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Images: []timeline.Image{{Ref: "cold", Present: true, Digest: "sha256:1"}}}
 		observe(response)
-		expect(t, d, "ask runtime-1 [cold]")
+		expect(t, d, "query runtime-1 [cold]")
 
 		time.Sleep(300 * time.Millisecond)
 		pod.AcknowledgedAt = time.Now().Truncate(time.Second)
@@ -34,6 +34,6 @@ func TestQueriesAfterChanges(t *testing.T) {
 		running.Containers[0].Ready = false
 		pod = running
 		see()
-		expect(t, d, "ask runtime-1 []")
+		expect(t, d, "query runtime-1 []")
 	})
 }

@@ -51,13 +51,13 @@ func agentWithDeletedPod(t *testing.T) *process {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
-	agent.poll("/readyz?verbose", "[+]pod_watch ok")
+	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	cluster.Put(ready(pod, time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
-	cluster.Delete(ready(pod, time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"gone_at"`)
+	cluster.Put(readyPod(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	cluster.Delete(readyPod(pod, time.Now()))
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"gone_at"`)
 	return agent
 }
 

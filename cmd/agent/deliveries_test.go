@@ -21,13 +21,13 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	of := func(uid string) timeline.Timeline { return timeline.Timeline{UID: uid} }
 	for sinks := range 3 {
 		var reported []string
-		r := newReports(func(tl timeline.Timeline) { reported = append(reported, tl.UID) })
+		r := newDeliveries(func(tl timeline.Timeline) { reported = append(reported, tl.UID) })
 		var through []func(timeline.Timeline)
 		for range sinks {
-			through = append(through, r.sink())
+			through = append(through, r.addSink())
 		}
 		for _, uid := range []string{"a", "b"} {
-			r.settled(of(uid))
+			r.receive(of(uid))
 		}
 		for i, done := range through {
 			if len(reported) > 0 {
@@ -44,12 +44,12 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	}
 }
 
-// TestReportsAcceptSameStartUpAgain reports a start-up twice, as for a static pod whose mirror was recreated. The
+// TestDeliveriesAcceptSameStartUpAgain reports a start-up twice, as for a static pod whose mirror was recreated. The
 // second report also waits for all sinks.
-func TestReportsAcceptSameStartUpAgain(t *testing.T) {
+func TestDeliveriesAcceptSameStartUpAgain(t *testing.T) {
 	reported := 0
-	r := newReports(func(timeline.Timeline) { reported++ })
-	one, other := r.sink(), r.sink()
+	r := newDeliveries(func(timeline.Timeline) { reported++ })
+	one, other := r.addSink(), r.addSink()
 	for round := range 3 {
 		one(timeline.Timeline{UID: "a"})
 		if reported != round || len(r.missing) != 1 {
@@ -77,12 +77,12 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 					"--events", "off",
 					"--state-dir", stateDir, "--records", records}
 				agent := start(t, flags...)
-				written := agent.collect()
-				agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-				cluster.Put(ready(pod, time.Now()))
-				agent.poll("/metrics", `podlapse_pod_startups_total{state="ready"} 1`)
+				written := agent.collectRecords()
+				agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+				cluster.Put(readyPod(pod, time.Now()))
+				agent.pollUntil("/metrics", `podlapse_pod_startups_total{state="ready"} 1`)
 				if records == recordsTimeline {
-					agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 1`)
+					agent.pollUntil("/metrics", `podlapse_sink_sent_total{sink="records"} 1`)
 				}
 				awaitInFiles(t, stateDir, `"ready":true`)
 				agent.signal(end)
@@ -98,11 +98,11 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 				server.Start()
 				defer server.Close()
 				agent = start(t, flags...)
-				written = agent.collect()
-				if root := sent.root(t); root.Name != "pod startup shop/web-0" {
+				written = agent.collectRecords()
+				if root := sent.awaitRootSpan(t); root.Name != "pod startup shop/web-0" {
 					t.Errorf("got %s", root.Name)
 				}
-				agent.poll("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
+				agent.pollUntil("/metrics", `podlapse_sink_sent_total{sink="otlp"} 1`)
 				agent.mustEndCleanly()
 				again := written()
 				if records == recordsTimeline && (len(before) != 1 || len(again) != 1 || before[0].ID != again[0].ID) {
@@ -110,8 +110,8 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 				}
 
 				agent = start(t, flags...)
-				written = agent.collect()
-				agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+				written = agent.collectRecords()
+				agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 				agent.mustEndCleanly()
 				sent.mu.Lock()
 				defer sent.mu.Unlock()
@@ -140,12 +140,12 @@ func TestRefusedTracesAreNotRetried(t *testing.T) {
 	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsNone}
 	agent := start(t, flags...)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Put(ready(pod, time.Now()))
-	agent.poll("/metrics", `podlapse_sink_dropped_total{sink="otlp"} 1`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"starting"`)
+	cluster.Put(readyPod(pod, time.Now()))
+	agent.pollUntil("/metrics", `podlapse_sink_dropped_total{sink="otlp"} 1`)
 	agent.mustEndCleanly()
 	agent = start(t, flags...)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	agent.mustEndCleanly()
 	server.Close()
 	if asked != 1 {
