@@ -23,9 +23,9 @@ type Attempt struct {
 	Call           PullCall  // the kubelet's call to the runtime
 	ReportedAt     time.Time // time when the kubelet reported the end of the attempt
 	ResolvedAt     time.Time // time when the registry finished sending the first manifest; zero if it sent none
-	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
-	// Asked is zero if the registry received no request.
-	Asked Span
+	// RegistryTime is the period from the node's first request to the registry's last byte, according to the registry's
+	// log. RegistryTime is zero if the registry received no request.
+	RegistryTime Span
 	// StoredAt is the time when containerd had verified and stored all configuration and layers that the registry sent,
 	// according to the files in containerd's content store. StoredAt is zero if the registry sent no configuration and
 	// no layers, or if containerd did not store all of this data during the call.
@@ -162,12 +162,12 @@ func (a *Attempt) read(accesses []registry.Access) {
 		if !a.contains(access.StartAt) {
 			continue
 		}
-		first(&a.Asked.StartAt, access.StartAt)
-		if access.StartAt.Before(a.Asked.StartAt) {
-			a.Asked.StartAt = access.StartAt
+		first(&a.RegistryTime.StartAt, access.StartAt)
+		if access.StartAt.Before(a.RegistryTime.StartAt) {
+			a.RegistryTime.StartAt = access.StartAt
 		}
-		if access.LastByteAt.After(a.Asked.EndAt) {
-			a.Asked.EndAt = access.LastByteAt
+		if access.LastByteAt.After(a.RegistryTime.EndAt) {
+			a.RegistryTime.EndAt = access.LastByteAt
 		}
 		if access.Kind == registry.KindManifest && access.Method == http.MethodGet && access.Status == http.StatusOK &&
 			(a.ResolvedAt.IsZero() || access.LastByteAt.Before(a.ResolvedAt)) {
@@ -215,18 +215,18 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 // in two cases: the registry received no request, or the runtime's period is longer than the registry's period by more
 // than the argument "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
-	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
+	if a.RegistryTime.StartAt.IsZero() || a.Call.Length()-a.RegistryTime.Length() > besides {
 		return a.Call.Span, false
 	}
-	return a.Asked, true
+	return a.RegistryTime, true
 }
 
 // Unpacked returns the time from the registry's last byte until the runtime had completed the image.
 func (a Attempt) Unpacked() time.Duration {
-	if a.Asked.EndAt.IsZero() {
+	if a.RegistryTime.EndAt.IsZero() {
 		return 0
 	}
-	return a.Call.EndAt.Sub(a.Asked.EndAt)
+	return a.Call.EndAt.Sub(a.RegistryTime.EndAt)
 }
 
 // Storing returns the time from the registry's last byte until containerd had verified and stored all content, or zero
@@ -235,7 +235,7 @@ func (a Attempt) Storing() time.Duration {
 	if a.StoredAt.IsZero() {
 		return 0
 	}
-	return max(0, a.StoredAt.Sub(a.Asked.EndAt))
+	return max(0, a.StoredAt.Sub(a.RegistryTime.EndAt))
 }
 
 // Failed returns true if the attempt failed.

@@ -42,7 +42,7 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest, Status: 401, Anonymous: true},
 		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
 	})
-	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
+	if a.RegistryTime != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
 		a.Unpacked() != 2*time.Second || !a.Direct {
 		t.Errorf("got %+v", a)
 	}

@@ -48,7 +48,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]knownStartUp, len(plans))
 	// One pod at a time: on a small machine, two concurrent pods would disturb each other's measurements.
 	for i, p := range plans {
-		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
+		if timelines[i], truths[i], err = p.runAndMeasure(ctx, b, arrivals, images[i]); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	busy.stop()
 	t := tally{discards: !b.Node.Stack.Containerd.KeepsLayers(), waits: busy}
 	for i, timeline := range timelines {
-		t.add(timeline, truths[i])
+		t.addTimeline(timeline, truths[i])
 		v.Contract(timeline)
 	}
 	t.judgeExactness(v)
@@ -133,9 +133,9 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return b.ThrottleImages(ctx, smallRate, throttled...)
 }
 
-// The method "measure" runs the plan and returns the agent's timeline and the true times. At the end, the method
-// deletes the pod, because the pod's probes would keep the machine busy.
-func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
+// runAndMeasure runs the plan and returns the agent's timeline and the true times. At the end, runAndMeasure deletes
+// the pod, because the pod's probes would keep the machine busy.
+func (p plan) runAndMeasure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
 	image string) (agent.Timeline, knownStartUp, error) {
 	c, err := p.carryOut(ctx, b, arrivals, image)
 	if err != nil {
@@ -145,10 +145,10 @@ func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arriv
 	if err != nil {
 		return agent.Timeline{}, knownStartUp{}, err
 	}
-	if err := keep(b, timeline); err != nil {
+	if err := saveTimeline(b, timeline); err != nil {
 		return agent.Timeline{}, knownStartUp{}, err
 	}
-	k, err := p.ask(ctx, b, arrivals.Of(p.name), c)
+	k, err := p.collectTruth(ctx, b, arrivals.Of(p.name), c)
 	if err != nil {
 		return agent.Timeline{}, knownStartUp{}, err
 	}

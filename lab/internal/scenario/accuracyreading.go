@@ -69,7 +69,7 @@ type reading struct {
 	missing               bool
 	mergedIn              string        // name of the phase that contains this phase or can contain a part of it
 	holder                time.Duration // duration of the phase "mergedIn" if the agent does not report this phase
-	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
+	// partly is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
 }
 

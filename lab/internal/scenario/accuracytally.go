@@ -31,8 +31,8 @@ const (
 	widestSpan      = 2 * time.Second
 )
 
-// The method "add" compares one timeline with the truth about the pod.
-func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
+// addTimeline compares one timeline with the truth about the pod.
+func (t *tally) addTimeline(timeline agent.Timeline, k knownStartUp) {
 	under := "" // name of the previous phase if the timeline merges the current phase into it; otherwise empty
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
@@ -77,7 +77,7 @@ func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 		t.stamps++
 		measured, stated, err := s.read(timeline)
 		t.problem(k.pod, err)
-		if shortest, longest := s.limits(); measured+stated < shortest || measured-stated > longest {
+		if shortest, longest := s.possibleDurations(); measured+stated < shortest || measured-stated > longest {
 			t.refuted = append(t.refuted,
 				fmt.Sprintf("%s %s: the true duration lies in [%s, %s], but the agent reports %s with an error bound "+
 					"of %s",
@@ -123,9 +123,9 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method "limits" returns the shortest and the longest possible duration of the span. The agent's duration must
-// lie between these limits, or outside these limits by at most the agent's error bound.
-func (s knownSpan) limits() (shortest, longest time.Duration) {
+// possibleDurations returns the shortest and the longest possible duration of the span. The agent's duration must lie
+// between these limits, or outside these limits by at most the agent's error bound.
+func (s knownSpan) possibleDurations() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
 

@@ -9,17 +9,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The function "after" adds a duration to the instant that the function "start" returns.
+// after adds a duration to the instant that the function "start" returns.
 func after(d time.Duration) time.Time { return start().Add(d) }
 
 func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// The function "reported" returns a phase of an agent's timeline.
+// reported returns a phase of an agent's timeline.
 func reported(phase string, from, to, stated time.Duration) agent.Phase {
-	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from),
-		Error: number(stated)}
+	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: decimal(to - from),
+		Error: decimal(stated)}
 }
 
 func TestReading(t *testing.T) {
@@ -110,7 +110,7 @@ func TestMergedPhases(t *testing.T) {
 			0},
 	} {
 		var all tally
-		all.add(agent.Timeline{Phases: test.phases}, k)
+		all.addTimeline(agent.Timeline{Phases: test.phases}, k)
 		kept, there, merged := 0, 0, 0
 		for _, r := range all.readings {
 			if r.holdsTruth() {
@@ -184,11 +184,11 @@ func TestMeets(t *testing.T) {
 
 func TestKnownSpanBetween(t *testing.T) {
 	s := knownSpan{"scheduling", span(0, 10), span(100, 130)}
-	if shortest, longest := s.limits(); shortest != 90 || longest != 130 {
+	if shortest, longest := s.possibleDurations(); shortest != 90 || longest != 130 {
 		t.Errorf("between %d and %d", shortest, longest)
 	}
 	overlapping := knownSpan{"scheduling", span(0, 10), span(5, 30)}
-	if shortest, longest := overlapping.limits(); shortest != 0 || longest != 30 {
+	if shortest, longest := overlapping.possibleDurations(); shortest != 0 || longest != 30 {
 		t.Errorf("between %d and %d", shortest, longest)
 	}
 }
@@ -205,7 +205,7 @@ func TestTallyControlPlane(t *testing.T) {
 			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
 		}}
 	var good tally
-	good.add(timeline, right)
+	good.addTimeline(timeline, right)
 	if len(good.refuted) != 0 || len(good.problems) != 0 || good.stamps != 3 {
 		t.Errorf("got %+v", good)
 	}
@@ -218,7 +218,7 @@ func TestTallyControlPlane(t *testing.T) {
 			{"readiness_gates", span(0, 0), span(0, 0)},
 		}}
 	var bad tally
-	bad.add(timeline, wrong)
+	bad.addTimeline(timeline, wrong)
 	if len(bad.refuted) != 4 || len(bad.problems) != 1 {
 		t.Errorf("refuted %q, problems %q", bad.refuted, bad.problems)
 	}
@@ -283,7 +283,8 @@ func TestFaultNotInjectedAsPlanned(t *testing.T) {
 	} {
 		test.length.phase = "network"
 		var counted tally
-		counted.add(agent.Timeline{Phases: []agent.Phase{reported("network", 0, test.length.truth.Length(), 0)}},
+		network := reported("network", 0, test.length.truth.Length(), 0)
+		counted.addTimeline(agent.Timeline{Phases: []agent.Phase{network}},
 			knownStartUp{pod: "p", lengths: []knownLength{test.length}})
 		if got := len(counted.problems) > 0; got != test.problem {
 			t.Errorf("%s: problems %q", name, counted.problems)
@@ -296,7 +297,8 @@ func TestInjectedPartOfPhase(t *testing.T) {
 		workload.WordReady: after(3 * time.Second)}
 	p := plan{startedAfter: 2 * time.Second, readyAfter: 3 * time.Second}
 	got := map[string]time.Duration{}
-	for _, length := range p.lengths(accounts{stated: map[string]map[string]time.Time{mainName: stated}}) {
+	records := independentRecords{stated: map[string]map[string]time.Time{mainName: stated}}
+	for _, length := range p.trueLengths(records) {
 		got[length.phase] = length.injected
 		if err := length.happenedOtherwise(); length.container == mainName && length.phase != "pull" && err != nil {
 			t.Error(err)
@@ -321,18 +323,18 @@ func TestStatedErrorsAreLimited(t *testing.T) {
 		"an hour":             {-time.Hour, time.Hour, time.Hour, nil, 2},
 		"invalid skew":        {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
 	} {
-		timeline := agent.Timeline{TotalSeconds: "1", TotalError: number(test.stated), ClockSkew: test.skew,
+		timeline := agent.Timeline{TotalSeconds: "1", TotalError: decimal(test.stated), ClockSkew: test.skew,
 			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest),
 				Latest: after(test.latest)}}}
 		var counted tally
-		counted.add(timeline, knownStartUp{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}},
+		counted.addTimeline(timeline, knownStartUp{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}},
 			spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
 		if len(counted.problems) != test.problems || len(counted.refuted) > 0 {
 			t.Errorf("%s: problems %q, refuted %q", name, counted.problems, counted.refuted)
 		}
 	}
 	var open tally
-	open.add(agent.Timeline{Milestones: []agent.Milestone{{Milestone: "created", Latest: after(time.Second)}}},
+	open.addTimeline(agent.Timeline{Milestones: []agent.Milestone{{Milestone: "created", Latest: after(time.Second)}}},
 		knownStartUp{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}})
 	if len(open.problems) != 1 {
 		t.Errorf("milestone without an end: problems %q", open.problems)

@@ -68,7 +68,7 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := fillNode(ctx, b, v); err != nil {
 		return err
 	}
-	if err := idle(ctx, b, v); err != nil {
+	if err := measureIdleAgent(ctx, b, v); err != nil {
 		return err
 	}
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
@@ -214,9 +214,9 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function "idle" measures the agent's CPU time while no pod starts. During the measurement, the function scrapes
-// the agent's metrics every 15 seconds.
-func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
+// measureIdleAgent measures the agent's CPU time while no pod starts. During the measurement, it scrapes the agent's
+// metrics every 15 seconds.
+func measureIdleAgent(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {
 		return err

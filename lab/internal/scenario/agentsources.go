@@ -11,7 +11,7 @@ type agentSources struct {
 // allowed to report less, but must not report anything wrong.
 func (s agentSources) isFull() bool { return s.events && s.runtime }
 
-// The method "flags" returns the flags that limit the agent to these sources.
+// flags returns the flags that limit the agent to these sources.
 func (s agentSources) flags() (flags []string) {
 	if !s.events {
 		flags = append(flags, "--events=off")

@@ -38,9 +38,9 @@ const (
 // otherNode is a synthetic node without a fault. The extra agent, which watches otherNode, is a real agent.
 const otherNode = "node-2"
 
-// The function "healthy" returns the durations of the start-up steps on a node without faults. The durations are
-// similar to the durations on the lab's own node.
-func healthy() synthetic.Pace {
+// healthyPace returns the durations of the start-up steps on a node without faults. The durations are similar to the
+// durations on the lab's own node.
+func healthyPace() synthetic.Pace {
 	const ms = time.Millisecond
 	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms,
 		Create: 40 * ms, Start: 100 * ms}
@@ -49,8 +49,7 @@ func healthy() synthetic.Pace {
 // alarm is an injected fault, with the alert that must fire because of the fault and an alert that must stay silent.
 type alarm struct {
 	what string
-	// The function "inject" injects the fault. The argument "slow" contains the names of the images in the slow
-	// registry.
+	// inject injects the fault. The argument "slow" contains the names of the images in the slow registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
@@ -59,8 +58,8 @@ type alarm struct {
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
 	since       time.Time     // start of the test, after the first scrapes; the scenario ignores earlier alerts
-	// The function in the field "then" tests more situations with the same Prometheus. The field can be nil.
-	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
+	// testMore tests more situations with the same Prometheus. It can be nil.
+	testMore func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
 // The scenario "alerts" runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
@@ -84,18 +83,18 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				return b.ThrottleImages(ctx, rate, slow...)
 			}},
 		{what: "node", fires: nodeSlow, staysSilent: registrySlow, faster: timesFastest, pods: 18,
-			apart: 4 * time.Second, labels: map[string]string{"node": "node-1"}, then: failures,
+			apart: 4 * time.Second, labels: map[string]string{"node": "node-1"}, testMore: failures,
 			inject: func(_ context.Context, b *bench.Bench, _ []string) error { return b.DelayNetwork(delay) }},
 	} {
-		if err := sound(ctx, b, v, a); err != nil {
+		if err := testAlarm(ctx, b, v, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The function "sound" restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
-func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
+// testAlarm restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
+func testAlarm(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
 	}
@@ -127,10 +126,10 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if err := b.ResetFaults(ctx); err != nil {
 		return err
 	}
-	if err := judgeAlarm(ctx, b, v, client, a); err != nil || a.then == nil {
+	if err := judgeAlarm(ctx, b, v, client, a); err != nil || a.testMore == nil {
 		return err
 	}
-	return a.then(ctx, b, v, client)
+	return a.testMore(ctx, b, v, client)
 }
 
 // awaitScraped waits until Prometheus has scraped both agents and no alert fires, and returns the current time. An
@@ -173,7 +172,7 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 	if err := b.Node.StartExtraAgents(ctx, otherNode, 1); err != nil {
 		return synthetic.Kubelet{}, nil, errors.Join(err, leave())
 	}
-	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthy()}, leave, nil
+	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthyPace()}, leave, nil
 }
 
 // startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the pods of the real

@@ -17,9 +17,8 @@ import (
 const (
 	registryFailing = "PodlapseRegistryFailing"
 	agentDown       = "PodlapseAgentDown"
-	// The constant "refused" is the address of a registry that refuses connections: no program of the lab listens on
-	// port 9.
-	refused = "127.0.0.1:9"
+	// refusedAddress is the address of a registry that refuses connections: no program of the lab listens on port 9.
+	refusedAddress = "127.0.0.1:9"
 )
 
 // After the situation with the slow node, the function "failures" uses the same Prometheus for four more situations:
@@ -32,7 +31,7 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	pod := func(image string) corev1.PodSpec {
 		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	}
-	if _, err := b.CreateDeployment(ctx, "one-workload", waiting, pod(refused+"/missing:1")); err != nil {
+	if _, err := b.CreateDeployment(ctx, "one-workload", waiting, pod(refusedAddress+"/missing:1")); err != nil {
 		return err
 	}
 	for i := range waiting {
@@ -53,8 +52,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	}
 	// Wait until the pulls from the refusing registry fail. Before these pulls fail, even a wrong rule would not fire
 	// an alert.
-	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
-		waiting)
+	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`,
+		refusedAddress, waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	}
 	v.Compared++
 	others, err := client.Query(ctx,
-		fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, registry=%q}[10m])`, registryFailing, refused))
+		fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, registry=%q}[10m])`, registryFailing, refusedAddress))
 	if err != nil {
 		return err
 	}

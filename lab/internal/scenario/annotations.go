@@ -80,7 +80,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := stop(); err != nil {
 		return err
 	}
-	if err := watcher.judge(ctx, b, v); err != nil {
+	if err := watcher.checkAnnotations(ctx, b, v); err != nil {
 		return err
 	}
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {

@@ -47,9 +47,9 @@ func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// The method "judge" requires that each requested annotation is absent first, and then has one value that never
-// changes. Another client is allowed to overwrite the value, but only with a forced apply.
-func (w *annotationWatcher) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
+// checkAnnotations requires that each requested annotation is absent first, and then has one value that never changes.
+// Another client is allowed to overwrite the value, but only with a forced apply.
+func (w *annotationWatcher) checkAnnotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	forced := 0
@@ -75,7 +75,7 @@ func (w *annotationWatcher) judge(ctx context.Context, b *bench.Bench, v *Verdic
 			}
 		}
 		pod := w.last[name]
-		v.owned(pod, isContended(i))
+		v.checkOwner(pod, isContended(i))
 		if !isContended(i) {
 			v.startUpAnnotation(ctx, b, name, pod.Annotations[gotStartUp])
 		}
@@ -98,9 +98,8 @@ func (w *annotationWatcher) judge(ctx context.Context, b *bench.Bench, v *Verdic
 	return nil
 }
 
-// The method "owned" requires that the API server attributes the annotations, and no other field, to podlapse's field
-// manager.
-func (v *Verdict) owned(pod corev1.Pod, taken bool) {
+// checkOwner requires that the API server attributes the annotations, and no other field, to podlapse's field manager.
+func (v *Verdict) checkOwner(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string
 	for _, fields := range pod.ManagedFields {

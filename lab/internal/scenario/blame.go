@@ -28,12 +28,12 @@ type playFunc = func(ctx context.Context, x *examPod) error
 // examStage is a group of rows that need the same state of the node.
 type examStage struct {
 	name string
-	// The function in the field "set" puts the node into the state that the rows require. If the rows require no
-	// special state, the field is nil.
-	set   func(ctx context.Context, e *exam) error
-	rows  []examRow
-	apart time.Duration // time between the starts of two rows; 0 selects the default
-	alone bool          // true if the rows run one after the other; otherwise, the rows run concurrently
+	// prepareNode puts the node into the state that the rows require. If the rows require no special state, prepareNode
+	// is nil.
+	prepareNode func(ctx context.Context, e *exam) error
+	rows        []examRow
+	apart       time.Duration // time between the starts of two rows; 0 selects the default
+	alone       bool          // true if the rows run one after the other; otherwise, the rows run concurrently
 }
 
 // exam is one run of the scenario.
@@ -110,8 +110,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 // play runs the rows of a stage. If a row cannot run, its examResult contains the error, and the other rows continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
-	if stage.set != nil {
-		if err := stage.set(ctx, e); err != nil {
+	if stage.prepareNode != nil {
+		if err := stage.prepareNode(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 			if err := sleep(ctx, time.Duration(i)*apart); err != nil {
 				return err
 			}
-			result := e.judge(ctx, row)
+			result := e.judgeRow(ctx, row)
 			result.stage, result.place = stage.name, [2]int{place, i}
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -140,9 +140,8 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// The method "judge" runs one row and compares the agent's report with the independent logs. Then the method deletes
-// the pod.
-func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
+// judgeRow runs one row and compares the agent's report with the independent logs. Then it deletes the pod.
+func (e *exam) judgeRow(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}
 	if result.failed = row.play(ctx, x); result.failed != nil {
@@ -151,10 +150,10 @@ func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	if result.timeline, result.failed = x.timeline(ctx); result.failed != nil {
 		return result
 	}
-	if result.failed = keep(e.bench, result.timeline); result.failed != nil {
+	if result.failed = saveTimeline(e.bench, result.timeline); result.failed != nil {
 		return result
 	}
-	account, err := x.account(ctx, result.timeline)
+	account, err := x.collectEvidence(ctx, result.timeline)
 	if err != nil {
 		result.failed = err
 		return result

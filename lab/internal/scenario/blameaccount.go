@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The method "account" collects the evidence about a pod from all independent logs. The pod must still exist, because
-// the kubelet deletes the pod's log with the pod.
-func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
+// collectEvidence collects the evidence about a pod from all independent logs. The pod must still exist, because the
+// kubelet deletes the pod's log with the pod.
+func (x *examPod) collectEvidence(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
 		Stopped: x.exam.stoppages()}
 	if a.Until.IsZero() {
@@ -39,16 +39,16 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	}
 	var pauses []registry.Access
 	if x.pauseImage != "" {
-		if pauses, err = x.accesses(ctx, x.pauseImage); err != nil {
+		if pauses, err = x.registryRequests(ctx, x.pauseImage); err != nil {
 			return a, err
 		}
 	}
 	for _, call := range calls {
-		a.Calls = append(a.Calls, x.call(call, networks, pauses))
+		a.Calls = append(a.Calls, x.convertCall(call, networks, pauses))
 		if call.Kind != bench.CallStart {
 			continue
 		}
-		run, err := x.run(call)
+		run, err := x.runOf(call)
 		if err != nil {
 			return a, err
 		}
@@ -57,9 +57,9 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// The method "call" converts a runtime call of the kubelet to a blame.Call. If the call creates a sandbox, the method
-// adds the calls of the network plugin and the downloads of the pause image during the call.
-func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
+// convertCall converts a runtime call of the kubelet to a blame.Call. If the call creates a sandbox, convertCall adds
+// the calls of the network plugin and the downloads of the pause image during the call.
+func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
 	if call.Kind != bench.CallSandbox {
@@ -88,8 +88,8 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 	return c
 }
 
-// The method "run" returns the container run that a call started.
-func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
+// runOf returns the container run that a call started.
+func (x *examPod) runOf(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
 	if err != nil {
@@ -138,7 +138,7 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 		if err != nil {
 			return err
 		}
-		accesses, err := x.accesses(ctx, repository(reference))
+		accesses, err := x.registryRequests(ctx, repositoryOf(reference))
 		if err != nil {
 			return err
 		}
@@ -166,8 +166,8 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // A timestamp in containerd's log can be late by up to logRounding.
 const logRounding = 2 * time.Millisecond
 
-// The method "accesses" returns the node's requests to all registries for the content of a repository.
-func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
+// registryRequests returns the node's requests to all registries for the content of a repository.
+func (x *examPod) registryRequests(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {
 		log, err := client.Log(ctx, repository)
@@ -181,8 +181,8 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// The function "repository" returns an image reference without its registry, tag and digest.
-func repository(reference string) string {
+// repositoryOf returns an image reference without its registry, tag and digest.
+func repositoryOf(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {
 		rest = rest[:end]

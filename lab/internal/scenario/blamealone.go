@@ -61,16 +61,16 @@ func aloneRows(long func() time.Duration) []examRow {
 			pauseImage(true, registry.Rule{BytesPerSecond: examRate}),
 		},
 		{"pause-image-missing", "the sandbox image cannot be pulled at first: registry", pauseImageMissing(long)},
-		{"slow-unpack", "an image with many files is unpacked: disk", unpacks(examFiles, 0, nil)},
+		{"slow-unpack", "an image with many files is unpacked: disk", unpackManyFiles(examFiles, 0, nil)},
 		{
 			"unpack-and-download",
 			"the disk unpacks many files while other layers download slowly: registry, then disk",
-			unpacks(examFiles, examLayer, nil),
+			unpackManyFiles(examFiles, examLayer, nil),
 		},
 		{
 			"busy-disk",
 			"the disk is busy with fsync while an image is unpacked: disk",
-			unpacks(examFiles/2, 0, syncDisk),
+			unpackManyFiles(examFiles/2, 0, syncDisk),
 		},
 		{
 			"busy-processors",
@@ -158,15 +158,15 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.pushCold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
-		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
+		x.bench().Break(ctx, x.imageOf(container), registry.Rule{BytesPerSecond: examRate}))
 }
 
 // lacksPause configures a sandbox image that the node does not have.
 func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	const name = "pause"
-	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
-	x.pauseImage = repository(reference)
-	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
+	reference, err := x.bench().Image(ctx, x.imageOf(name), examLayer)
+	x.pauseImage = repositoryOf(reference)
+	return errors.Join(err, x.bench().Break(ctx, x.imageOf(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
 		// Give the kubelet time to notice that the runtime was stopped.
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
@@ -188,13 +188,13 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}),
 			x.create(ctx, onePod(x.bench().BaseImage, readySoon)), x.awaitEvents(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long()))
-		return errors.Join(err, x.bench().Repair(ctx, x.image("pause")), x.awaitReady(ctx))
+		return errors.Join(err, x.bench().Repair(ctx, x.imageOf("pause")), x.awaitReady(ctx))
 	}
 }
 
-// The function "unpacks" returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image
-// also has a layer of this size, which downloads slowly. The function "disturb" can slow down the pull, and can be nil.
-func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
+// unpackManyFiles returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image also
+// has a layer of this size, which downloads slowly. The function "disturb" can slow down the pull, and can be nil.
+func unpackManyFiles(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
 		if err != nil {
@@ -207,11 +207,11 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 				return err
 			}
 			layers = append(layers, slow...)
-			if err := x.bench().Break(ctx, x.image(mainName), registry.Rule{BytesPerSecond: examRate}); err != nil {
+			if err := x.bench().Break(ctx, x.imageOf(mainName), registry.Rule{BytesPerSecond: examRate}); err != nil {
 				return err
 			}
 		}
-		if x.images[mainName], err = x.bench().ImageOf(ctx, x.image(mainName), layers...); err != nil {
+		if x.images[mainName], err = x.bench().ImageOf(ctx, x.imageOf(mainName), layers...); err != nil {
 			return err
 		}
 		if disturb != nil {
@@ -258,7 +258,7 @@ func busyProcessors(long func() time.Duration) playFunc {
 		if err != nil {
 			return err
 		}
-		rest := busy(2 * runtime.NumCPU())
+		rest := keepBusy(2 * runtime.NumCPU())
 		defer rest()
 		spec := onePod(image, readySoon)
 		spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, long())}

@@ -101,7 +101,7 @@ func (x *examPod) awaitExits(ctx context.Context, container string, ends int) er
 	return err
 }
 
-// The function "crash" makes a container fail after the container has run for the given time.
+// crash makes a container fail after the container has run for the given time.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})

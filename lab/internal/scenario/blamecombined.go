@@ -21,9 +21,9 @@ import (
 // combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// The function "prepare" changes the pod's specification, and the node if necessary, before the scenario creates
-	// the pod. The returned function acts during the start-up, and is nil if the fault needs no action. If a pod has
-	// several faults, their functions run in the order in which combinedFaults returns the faults.
+	// prepare changes the pod's specification, and the node if necessary, before the scenario creates the pod. The
+	// returned function acts during the start-up, and is nil if the fault needs no action. If a pod has several faults,
+	// their functions run in the order in which combinedFaults returns the faults.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
@@ -147,8 +147,9 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	image, err := x.pushCold(ctx, mainName, smallLayer)
 	spec.Containers[0].Image = image
 	return func() error {
-		return errors.Join(x.awaitPulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Repair(ctx, x.image(mainName)))
-	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
+		return errors.Join(x.awaitPulling(ctx, mainName, 1), sleep(ctx, long),
+			x.bench().Repair(ctx, x.imageOf(mainName)))
+	}, errors.Join(err, x.bench().Break(ctx, x.imageOf(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
 // severalAtOnce returns a row with several faults. The argument "faults" contains the indexes of the row's faults in
@@ -217,13 +218,13 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 			picked = slices.DeleteFunc(picked, func(p int) bool { return all[p].name == "failed-pull" })
 		}
 		slices.Sort(picked)
-		rows = append(rows, severalAtOnce(fmt.Sprintf("%s-%d", prefix, i+1), picked, lengths(random.Uint64())))
+		rows = append(rows, severalAtOnce(fmt.Sprintf("%s-%d", prefix, i+1), picked, drawLengths(random.Uint64())))
 	}
 	return rows
 }
 
-// The function "everything" returns a row with every fault except the failed pull.
-func everything(long func() time.Duration) examRow {
+// rowOfAllFaults returns a row with every fault except the failed pull.
+func rowOfAllFaults(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {
 		if fault.name != "failed-pull" {

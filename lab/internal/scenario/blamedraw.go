@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The function "lengths" returns another function, which draws the durations of faults: three to six seconds. The
-// returned function is safe for concurrent use.
-func lengths(seed uint64) func() time.Duration {
+// drawLengths returns another function, which draws the durations of faults: three to six seconds. The returned
+// function is safe for concurrent use.
+func drawLengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex
 	return func() time.Duration {

@@ -39,17 +39,17 @@ func (x *examPod) bench() *bench.Bench { return x.exam.bench }
 func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	x.spec = spec
 	x.createdAt = time.Now()
-	return x.wait(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
+	return x.stepUnlessFailed(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
 }
 
 // awaitReady waits until the pod is ready.
 func (x *examPod) awaitReady(ctx context.Context) error {
-	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
+	return x.stepUnlessFailed(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method "wait" calls the function "until", which runs one step of the row. If an earlier step failed, the method
-// skips this step.
-func (x *examPod) wait(until func() error) error {
+// stepUnlessFailed calls the function "until", which runs one step of the row. If an earlier step failed,
+// stepUnlessFailed skips this step.
+func (x *examPod) stepUnlessFailed(until func() error) error {
 	if x.broken {
 		return nil
 	}
@@ -83,20 +83,20 @@ func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
 // pushCold pushes a container's image, which the node does not have yet.
 func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
-	reference, err := x.bench().Image(ctx, x.image(container), size)
+	reference, err := x.bench().Image(ctx, x.imageOf(container), size)
 	x.images[container] = reference
 	return reference, err
 }
 
-// The method "image" returns the name of the image that pushCold pushes for a container.
-func (x *examPod) image(container string) string { return x.name + "-" + container }
+// imageOf returns the name of the image that pushCold pushes for a container.
+func (x *examPod) imageOf(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
 // await waits until a condition is true.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
-	return x.wait(func() error {
+	return x.stepUnlessFailed(func() error {
 		report := x.bench().Node.Report
 		return report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
 			yes, err := so()

@@ -37,16 +37,16 @@ func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
 			image, err := x.pushCold(ctx, mainName, examLayer)
-			return errors.Join(err, x.bench().Break(ctx, x.image(mainName), rule), x.start(ctx, onePod(image,
+			return errors.Join(err, x.bench().Break(ctx, x.imageOf(mainName), rule), x.start(ctx, onePod(image,
 				readySoon)))
 		}
 	}
 	refused := func(status int) playFunc {
 		return func(ctx context.Context, x *examPod) error {
 			image, err := x.pushCold(ctx, mainName, examLayer)
-			err = errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: status}),
+			err = errors.Join(err, x.bench().Break(ctx, x.imageOf(mainName), registry.Rule{Status: status}),
 				x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 1), sleep(ctx, long()))
-			return errors.Join(err, x.bench().Repair(ctx, x.image(mainName)), x.awaitReady(ctx))
+			return errors.Join(err, x.bench().Repair(ctx, x.imageOf(mainName)), x.awaitReady(ctx))
 		}
 	}
 	return []examRow{
@@ -116,7 +116,7 @@ func fromMirror(has bool) playFunc {
 		b := x.bench()
 		url := b.Node.RegistryGuard().URL
 		lab, mirror := layout.Address(layout.RegistryPort), layout.Address(layout.MirrorPort)
-		name := x.image(mainName)
+		name := x.imageOf(mainName)
 		rule := registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: examRate}
 		x.images[mainName] = b.Host(x.name) + "/" + b.Namespace + "/" + name + ":1"
 		spec := onePod(x.images[mainName], readySoon)
@@ -135,7 +135,7 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
 		image, err := x.pushCold(ctx, name, layer)
-		err = errors.Join(err, x.bench().Break(ctx, x.image(name), registry.Rule{BytesPerSecond: examRate}))
+		err = errors.Join(err, x.bench().Break(ctx, x.imageOf(name), registry.Rule{BytesPerSecond: examRate}))
 		if err != nil {
 			return err
 		}

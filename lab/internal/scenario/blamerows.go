@@ -15,19 +15,19 @@ import (
 // examStages returns all rows of the exam. The seed determines the duration of each fault, and which faults drawRows
 // selects.
 func examStages(seed uint64) []examStage {
-	long := lengths(seed)
+	long := drawLengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
 	return []examStage{
 		{name: "placement", rows: placementRows(long)},
 		{name: "present", rows: append(configRows(long), appRows(long)...)},
-		{name: "pulls", set: pullInParallel, rows: pullRows(long)},
-		{name: "combined", rows: append(drawRows("drawn", drawnRows, seed), everything(long))},
-		{name: "link", set: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
+		{name: "pulls", prepareNode: pullInParallel, rows: pullRows(long)},
+		{name: "combined", rows: append(drawRows("drawn", drawnRows, seed), rowOfAllFaults(long))},
+		{name: "link", prepareNode: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
 		{name: "kubelet", rows: stopRows(node.Kubelet, words("the kubelet"), long)},
 		{name: "containerd", rows: stopRows(node.Containerd, words("containerd"), long)},
 		{name: "api-server", rows: stopRows(node.APIServer, words("the API server"), long)},
 		{name: "alone", rows: aloneRows(long), alone: true},
-		{name: "queue", set: pullSerially, rows: queueRows()},
+		{name: "queue", prepareNode: pullSerially, rows: queueRows()},
 	}
 }
 

@@ -27,12 +27,12 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Note("the rows were drawn with --seed %d", b.Seed)
 	rows := drawRows("drawn", count, b.Seed)
-	stages := []examStage{{name: "first", set: pullInParallel}}
+	stages := []examStage{{name: "first", prepareNode: pullInParallel}}
 	for i := 0; i < len(rows); i += batch {
-		stage := examStage{name: fmt.Sprintf("batch-%d", i/batch+1), set: agentWith(),
+		stage := examStage{name: fmt.Sprintf("batch-%d", i/batch+1), prepareNode: agentWith(),
 			rows: rows[i:min(i+batch, len(rows))]}
 		if i/batch%2 == 1 {
-			stage.name, stage.set = stage.name+"-events", agentWith("--events=cluster")
+			stage.name, stage.prepareNode = stage.name+"-events", agentWith("--events=cluster")
 		}
 		stages = append(stages, stage)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The method "freeze" stops a component of the node for the given time. For containerd, the method also records the
-// stop for the exam.
-func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
+// stopComponent stops a component of the node for the given time. For containerd, stopComponent also records the stop
+// for the exam.
+func (e *exam) stopComponent(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
 	})
@@ -48,9 +48,9 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// The method "join" runs the function if this row is the last row to arrive. If another row is last, the method waits
+// waitForAllThen runs the function if this row is the last row to arrive. If another row is last, waitForAllThen waits
 // until the function has returned.
-func (m *meeting) join(ctx context.Context, do func() error) error {
+func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
 	last := m.arrived == m.wait
@@ -77,7 +77,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // without the stop, each interrupted step takes at least this time
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
-		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })
+		return all.waitForAllThen(ctx, func() error { return x.exam.stopComponent(ctx, component, within+long()/2) })
 	}
 	return []examRow{
 		{component + "-amid-pull", words + "a pull", func(ctx context.Context, x *examPod) error {

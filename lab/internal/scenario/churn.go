@@ -84,7 +84,7 @@ func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	startedAt := time.Now()
 	length := time.Duration(minutes) * time.Minute
 	c := &churner{bench: b, other: other, settings: settings, until: startedAt.Add(length), done: map[churnKind]int{}}
-	if err := c.run(ctx, length); err != nil {
+	if err := c.changeWorkloads(ctx, length); err != nil {
 		return err
 	}
 	v.Note("the rules and their durations are unchanged. PodlapseNodeSlow and PodlapseNodePullQueueBound need data " +
@@ -93,29 +93,31 @@ func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeChurn(ctx, client, v, time.Since(startedAt), c.done)
 }
 
-// The method "run" changes the workloads until the end of the scenario. Each kind of change has its own goroutine.
-func (c *churner) run(ctx context.Context, length time.Duration) error {
+// changeWorkloads changes the workloads until the end of the scenario. Each kind of change has its own goroutine.
+func (c *churner) changeWorkloads(ctx context.Context, length time.Duration) error {
 	work, together := errgroup.WithContext(ctx)
 	for _, change := range []struct {
 		every time.Duration
 		do    func(ctx context.Context, i int) error
 	}{
 		{30 * time.Second, c.roll},
-		{45 * time.Second, c.scale},
-		{20 * time.Second, c.job},
+		{45 * time.Second, c.scaleDeployment},
+		{20 * time.Second, c.runJob},
 		{30 * time.Second, c.cold},
-		{4 * time.Minute, c.crash},
-		{30 * time.Second, c.elsewhere},
+		{4 * time.Minute, c.deployCrashing},
+		{30 * time.Second, c.startOnOtherNode},
 		{length / 3, c.restartAgent},
 	} {
-		work.Go(func() error { return c.repeat(together, change.every, change.do) })
+		work.Go(func() error { return c.repeatChange(together, change.every, change.do) })
 	}
 	return work.Wait()
 }
 
-// The method "repeat" makes changes until the end of the scenario. The argument "every" is the minimum time between the
-// starts of two changes.
-func (c *churner) repeat(ctx context.Context, every time.Duration, change func(context.Context, int) error) error {
+// repeatChange makes changes until the end of the scenario. The argument "every" is the minimum time between the starts
+// of two changes.
+func (c *churner) repeatChange(
+	ctx context.Context, every time.Duration, change func(context.Context, int) error,
+) error {
 	for i := 0; time.Now().Before(c.until); i++ {
 		next := time.Now().Add(every)
 		if err := change(ctx, i); err != nil {

@@ -67,13 +67,13 @@ func (c *churner) path(plural, name string) string {
 	return "/apis/apps/v1/namespaces/" + c.bench.Namespace + "/" + plural + "/" + name
 }
 
-// The method "container" returns a container with an image that is already on the node.
-func (c *churner) container() corev1.Container {
+// presentContainer returns a container with an image that is already on the node.
+func (c *churner) presentContainer() corev1.Container {
 	return bench.MainContainer(mainName, c.bench.BaseImage, churnReadyAfter)
 }
 
-// The method "deploy" creates a Deployment. When the method returns, the pods are not necessarily ready.
-func (c *churner) deploy(ctx context.Context, name string, replicas int32, container corev1.Container) error {
+// createDeployment creates a Deployment. When it returns, the pods are not necessarily ready.
+func (c *churner) createDeployment(ctx context.Context, name string, replicas int32, container corev1.Container) error {
 	_, err := c.bench.CreateDeployment(ctx, name, replicas, corev1.PodSpec{Containers: []corev1.Container{container}})
 	return err
 }
@@ -96,8 +96,8 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 		})
 }
 
-// The method "change" merges a change into a Deployment, and waits until all replicas are up to date and available.
-func (c *churner) change(ctx context.Context, name string, spec map[string]any) error {
+// changeDeployment merges a change into a Deployment, and waits until all replicas are up to date and available.
+func (c *churner) changeDeployment(ctx context.Context, name string, spec map[string]any) error {
 	if err := c.bench.Kube.Merge(ctx, c.path("deployments", name), map[string]any{"spec": spec}); err != nil {
 		return fmt.Errorf("change deployment %s: %w", name, err)
 	}
@@ -109,25 +109,25 @@ func (c *churner) change(ctx context.Context, name string, spec map[string]any) 
 func (c *churner) roll(ctx context.Context, i int) error {
 	const name = "rolled"
 	if i == 0 {
-		return errors.Join(c.deploy(ctx, name, 3, c.container()), c.awaitDeployed(ctx, name))
+		return errors.Join(c.createDeployment(ctx, name, 3, c.presentContainer()), c.awaitDeployed(ctx, name))
 	}
 	c.count(churnRollout)
-	return c.change(ctx, name, map[string]any{"template": map[string]any{"metadata": map[string]any{
+	return c.changeDeployment(ctx, name, map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"churn": fmt.Sprint(i)}}}})
 }
 
-// The method "scale" alternately increases and decreases the number of replicas of a Deployment.
-func (c *churner) scale(ctx context.Context, i int) error {
+// scaleDeployment alternately increases and decreases the number of replicas of a Deployment.
+func (c *churner) scaleDeployment(ctx context.Context, i int) error {
 	const name = "scaled"
 	if i == 0 {
-		return errors.Join(c.deploy(ctx, name, 1, c.container()), c.awaitDeployed(ctx, name))
+		return errors.Join(c.createDeployment(ctx, name, 1, c.presentContainer()), c.awaitDeployed(ctx, name))
 	}
 	c.count(churnScaling)
-	return c.change(ctx, name, map[string]any{"replicas": 1 + 4*(i%2)})
+	return c.changeDeployment(ctx, name, map[string]any{"replicas": 1 + 4*(i%2)})
 }
 
-// The method "job" runs a Job with one pod. Every fifth Job fails.
-func (c *churner) job(ctx context.Context, i int) error {
+// runJob runs a Job with one pod. Every fifth Job fails.
+func (c *churner) runJob(ctx context.Context, i int) error {
 	name, fails := fmt.Sprintf("job-%d", i+1), i%5 == 4
 	container := bench.InitContainer(mainName, c.bench.BaseImage, 2*time.Second)
 	if fails {
@@ -187,14 +187,14 @@ func (c *churner) cold(ctx context.Context, i int) error {
 	return c.bench.AwaitGone(ctx, name)
 }
 
-// The method "crash" deploys a container that crashes before it is ready. After three restarts, the method repairs and
+// deployCrashing deploys a container that crashes before it is ready. After three restarts, deployCrashing repairs and
 // then deletes the Deployment.
-func (c *churner) crash(ctx context.Context, i int) error {
+func (c *churner) deployCrashing(ctx context.Context, i int) error {
 	const restarts = 3
 	name := fmt.Sprintf("crashing-%d", i+1)
-	container := c.container()
+	container := c.presentContainer()
 	crash(&container, churnReadyAfter/3)
-	if err := c.deploy(ctx, name, 1, container); err != nil {
+	if err := c.createDeployment(ctx, name, 1, container); err != nil {
 		return err
 	}
 	err := c.bench.Node.Report.Wait(ctx, "deployment "+name+" to crash", churnLimit, 500*time.Millisecond,
@@ -215,8 +215,8 @@ func (c *churner) crash(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	err = c.change(ctx, name, map[string]any{"template": map[string]any{"spec": map[string]any{
-		"containers": []corev1.Container{c.container()}}}})
+	err = c.changeDeployment(ctx, name, map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []corev1.Container{c.presentContainer()}}}})
 	if err != nil {
 		return err
 	}
@@ -224,8 +224,8 @@ func (c *churner) crash(ctx context.Context, i int) error {
 	return c.bench.Kube.Delete(ctx, c.path("deployments", name))
 }
 
-// The method "elsewhere" starts a pod on the other node. For every second pod, the other node must pull the image.
-func (c *churner) elsewhere(ctx context.Context, i int) error {
+// startOnOtherNode starts a pod on the other node. For every second pod, the other node must pull the image.
+func (c *churner) startOnOtherNode(ctx context.Context, i int) error {
 	name := fmt.Sprintf("elsewhere-%d", i+1)
 	_, err := c.other.Start(ctx, c.bench.Namespace, name, []string{c.bench.Reference(name)}, i%2 == 1)
 	if err == nil {

@@ -117,8 +117,8 @@ type kubectlResponse struct {
 	stdout, stderr string
 }
 
-// The method "run" runs kubectl with a kubeconfig.
-func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlResponse, error) {
+// runKubectl runs kubectl with a kubeconfig.
+func (p plugin) runKubectl(ctx context.Context, kubeconfig string, arguments ...string) (kubectlResponse, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
 	var stdout, stderr bytes.Buffer
@@ -134,9 +134,9 @@ func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string)
 	return kubectlResponse{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// The method "podlapse" runs the plugin with the administrator's kubeconfig.
-func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlResponse, error) {
-	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
+// runPlugin runs the plugin with the administrator's kubeconfig.
+func (p plugin) runPlugin(ctx context.Context, arguments ...string) (kubectlResponse, error) {
+	return p.runKubectl(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
 // awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet cannot forward ports until the
@@ -144,7 +144,7 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlRespo
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {
-			got, err := p.podlapse(ctx, "nodes")
+			got, err := p.runPlugin(ctx, "nodes")
 			if err == nil && got.code != 0 {
 				err = fmt.Errorf("\"kubectl podlapse nodes\" failed with exit code %d: %s", got.code, got.stderr)
 			}
@@ -157,7 +157,7 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
 		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
 			func(ctx context.Context) error {
-				got, err := p.podlapse(ctx, command)
+				got, err := p.runPlugin(ctx, command)
 				if err != nil {
 					return err
 				}
@@ -184,7 +184,7 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 
 // takeTopPicture replaces the documentation's picture of "kubectl podlapse top". The picture is 120 columns wide.
 func (p plugin) takeTopPicture(ctx context.Context) error {
-	got, err := p.podlapse(ctx, "top", "--width=120")
+	got, err := p.runPlugin(ctx, "top", "--width=120")
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 	if err := json.Unmarshal(timeline.Raw, &want); err != nil {
 		return fmt.Errorf("read the agent's timeline: %w", err)
 	}
-	text, err := p.podlapse(ctx, "explain", pod)
+	text, err := p.runPlugin(ctx, "explain", pod)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 			v.Problem("explain of a deleted pod: row %q is missing:\n%s", row, text.stdout)
 		}
 	}
-	again, err := p.podlapse(ctx, "explain", pod, "-o", "json")
+	again, err := p.runPlugin(ctx, "explain", pod, "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 		if err != nil {
 			return err
 		}
-		got, err := p.run(ctx, kubeconfig, "podlapse", "explain", pod)
+		got, err := p.runKubectl(ctx, kubeconfig, "podlapse", "explain", pod)
 		if err != nil {
 			return err
 		}
@@ -281,14 +281,14 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 			v.Problem("explain for account %s: exit code %d, want %d: %s", account, got.code, code, got.stderr)
 		}
 	}
-	missing, err := p.podlapse(ctx, "explain", p.b.Namespace+"/never-was")
+	missing, err := p.runPlugin(ctx, "explain", p.b.Namespace+"/never-was")
 	if err != nil {
 		return err
 	}
 	if v.Compared++; missing.code != 3 {
 		v.Problem("explain of a pod that never existed: exit code %d, want 3: %s", missing.code, missing.stderr)
 	}
-	completed, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "__complete", "podlapse", "explain", "--node", "")
+	completed, err := p.runKubectl(ctx, p.b.Node.AdminKubeconfig(), "__complete", "podlapse", "explain", "--node", "")
 	if err != nil {
 		return err
 	}

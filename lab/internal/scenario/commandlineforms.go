@@ -52,7 +52,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		{"explain deploy/none -n " + n, 3, "", "check the name and the namespace"},
 		{"top --agent-namespace none", 4, "", "no agent"},
 	} {
-		got, err := p.podlapse(ctx, strings.Fields(f.arguments)...)
+		got, err := p.runPlugin(ctx, strings.Fields(f.arguments)...)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	got, err := p.run(ctx, kubeconfig, "podlapse", "explain", "shown", "-n", p.b.Namespace, "-v")
+	got, err := p.runKubectl(ctx, kubeconfig, "podlapse", "explain", "shown", "-n", p.b.Namespace, "-v")
 	if err != nil {
 		return err
 	}

@@ -37,21 +37,21 @@ const (
 	moreMemory = size(1 << 20)
 )
 
-// The type "size" is a number of bytes.
+// size is a number of bytes.
 type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
 
-// The type "version" describes one of the two compared programs.
-type version struct{ account, program, kubeconfig string }
+// comparedVersion describes one of the two compared programs.
+type comparedVersion struct{ account, program, kubeconfig string }
 
 // The scenario "compare" runs agents of two programs side by side on a node without a kubelet. The scenario starts each
 // agent with only the flags that every agent requires. All agents observe the same pods, so any difference in requests,
 // memory or series comes from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
-	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
+	versions := []comparedVersion{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
-		if err := versions[i].prepare(ctx, b); err != nil {
+		if err := versions[i].createAccount(ctx, b); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.Remove(versions[i].program)) }()
@@ -82,10 +82,10 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// The method "prepare" creates a separate account for the version, so that the API server's audit log shows which
-// version sent a request. The method also copies the program, so that both programs' files are written in the same way.
-// The way in which a file was written and read influences how much of the file the kernel maps into memory.
-func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
+// createAccount creates a separate account for the version, so that the API server's audit log shows which version sent
+// a request. createAccount also copies the program, so that both programs' files are written in the same way. The way
+// in which a file was written and read influences how much of the file the kernel maps into memory.
+func (t *comparedVersion) createAccount(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
 		return fmt.Errorf("copy the agent's program: %w", err)
@@ -112,7 +112,7 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 type comparedRound struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
-	versions []version
+	versions []comparedVersion
 
 	memory, own []size // each list contains one value for each agent
 	series      []map[string]bool
@@ -136,7 +136,7 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	defer func() {
 		err = errors.Join(err, c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace))
 	}()
-	if err := c.start(ctx, namespace); err != nil {
+	if err := c.createPods(ctx, namespace); err != nil {
 		return err
 	}
 	if err := sleep(ctx, 5*time.Second); err != nil { // time for late Events to arrive
@@ -166,10 +166,10 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// The method "start" creates two groups of pods. The images of the first group are on the node, and the pods start at a
+// createPods creates two groups of pods. The images of the first group are on the node, and the pods start at a
 // constant rate. The node does not have the images of the second group, and the pods of this group start one by one.
 // Each pod with missing images requires its own Event watch.
-func (c *comparedRound) start(ctx context.Context, namespace string) error {
+func (c *comparedRound) createPods(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
 		return []string{"images.invalid/" + namespace + "/" + pod + "-a:1",
@@ -257,7 +257,7 @@ func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 }
 
 // judgeRequests requires that the agents of both programs sent the same requests.
-func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
+func judgeRequests(b *bench.Bench, v *Verdict, versions []comparedVersion) error {
 	var asked []map[string]int
 	for _, t := range versions {
 		requests, err := audit.Requests(b.Node.AuditLog(), "system:serviceaccount:"+b.Namespace+":"+t.account)

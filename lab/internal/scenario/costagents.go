@@ -125,7 +125,7 @@ func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started
 		for _, s := range started {
 			before := len(c.verdict.Problems)
 			if c.judgePod(s, reported); len(c.verdict.Problems) > before && reported[s.Name].Raw != nil {
-				if err := keep(c.bench, reported[s.Name]); err != nil {
+				if err := saveTimeline(c.bench, reported[s.Name]); err != nil {
 					return err
 				}
 			}

@@ -22,16 +22,16 @@ type costRun struct {
 	namespace string     // namespace of the synthetic pods
 }
 
-// The type "block" contains the measured cost of the pod starts in one block.
-type block struct {
+// costBlock contains the measured cost of the pod starts in one block.
+type costBlock struct {
 	controlPlane time.Duration // CPU time of the API server and etcd
 	agents       agentsUsage
 	events       int // number of the synthetic kubelet's Events, except Created and Started
 }
 
-// The method "measure" runs pairs of blocks: one block on the agents' node, and one block on a node without agents. The
-// method then judges the additional cost, and the agents' requests to the API server.
-func (c *costRun) measure(ctx context.Context) (err error) {
+// runPairs runs pairs of blocks: one block on the agents' node, and one block on a node without agents. It then judges
+// the additional cost, and the agents' requests to the API server.
+func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	// The first block only fills the caches and is not measured.
-	if _, err := c.play(ctx, c.blockName(0), costNode); err != nil {
+	if _, err := c.runBlock(ctx, c.blockName(0), costNode); err != nil {
 		return err
 	}
 	before, err := c.countWatches(ctx)
@@ -68,9 +68,9 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		if i%2 == 1 {
 			order = []string{plainNode, costNode}
 		}
-		blocks := make(map[string]block)
+		blocks := make(map[string]costBlock)
 		for j, node := range order {
-			if blocks[node], err = c.play(ctx, c.blockName(2*i+j+1), node); err != nil {
+			if blocks[node], err = c.runBlock(ctx, c.blockName(2*i+j+1), node); err != nil {
 				return err
 			}
 		}
@@ -96,9 +96,9 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// The method "play" runs one block. Then the method deletes the pods and the Events of the block.
-func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
-	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
+// runBlock runs one block. Then it deletes the pods and the Events of the block.
+func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock, err error) {
+	defer func() { err = errors.Join(err, c.deleteBlock(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
 	// watch open for some seconds. The pause keeps the cost of the deletion and of the Event watch out of the
 	// measurement of the next block.
@@ -115,7 +115,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		return l, err
 	}
 	begunAt := time.Now()
-	started, err := c.start(ctx, name, node)
+	started, err := c.createPods(ctx, name, node)
 	if err != nil {
 		return l, err
 	}
@@ -141,8 +141,8 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// The method "clear" deletes the pods and the Events of a block.
-func (c *costRun) clear(ctx context.Context) error {
+// deleteBlock deletes the pods and the Events of a block.
+func (c *costRun) deleteBlock(ctx context.Context) error {
 	if err := c.bench.Kube.DeletePods(ctx, c.bench.Node.Report, c.namespace); err != nil {
 		return err
 	}
@@ -159,8 +159,8 @@ func (c *costRun) startAfter(index int) time.Duration {
 	return time.Duration(index) * time.Second / time.Duration(c.kind.rate)
 }
 
-// The method "start" creates the pods at a constant rate, and returns when the last pod runs.
-func (c *costRun) start(ctx context.Context, name, node string) ([]synthetic.Started, error) {
+// createPods creates the pods at a constant rate, and returns when the last pod runs.
+func (c *costRun) createPods(ctx context.Context, name, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)
 	all, together := errgroup.WithContext(ctx)

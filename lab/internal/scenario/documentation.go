@@ -134,7 +134,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 			return shop, err
 		}
 	}
-	made, err := p.run(ctx, b.Node.AdminKubeconfig(), "--namespace="+documentedNamespace, "create", "job",
+	made, err := p.runKubectl(ctx, b.Node.AdminKubeconfig(), "--namespace="+documentedNamespace, "create", "job",
 		"--from=cronjob/backup", "backup-1")
 	if err == nil && made.code != 0 {
 		err = fmt.Errorf("create a Job from a CronJob: %s", made.stderr)
@@ -238,7 +238,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 		}
 		ran[run.text] = true
 		v.Compared++
-		process, err := shell.run(ctx, command.File, run)
+		process, err := shell.runCommand(ctx, command.File, run)
 		if err != nil {
 			v.Problem("%s:%d: %s: %v", command.File, command.Line, firstLine(run.text), err)
 		}

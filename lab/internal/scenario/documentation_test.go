@@ -30,7 +30,7 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 		}
 		run, err := planDocumented(command, documentedNames("podlapse-agent-abcde"))
 		if err == nil && run.helm != nil {
-			if _, err = releases.render(command.File, run.helm, repositoryRoot); err != nil {
+			if _, err = releases.renderRelease(command.File, run.helm, repositoryRoot); err != nil {
 				err = fmt.Errorf("%s:%d: %w", command.File, command.Line, err)
 			}
 		}
@@ -48,7 +48,7 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 	program := regexp.MustCompile(`(?m)^(\$ )?(kubectl|helm|podlapse-agent|curl|make|git|docker|install|sudo|go) `)
 	indented := regexp.MustCompile(`(?m)^(?: {4,}|\t)(kubectl|helm|podlapse-agent|curl|make|git|docker|sudo) `)
-	for file, text := range documents(t) {
+	for file, text := range checkedDocuments(t) {
 		blocks, err := markdown.Blocks(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -78,7 +78,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	check := func(file string, line int, call markdown.Call) {
 		if program, arguments := ownProgram(call); program != "" {
 			checked++
-			if problem := help.problem(program, arguments); problem != "" {
+			if problem := help.mistakeIn(program, arguments); problem != "" {
 				t.Errorf("%s:%d: %s: %s", file, line, strings.Join(call, " "), problem)
 			}
 		}
@@ -88,7 +88,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			check(command.File, command.Line, call)
 		}
 	}
-	for file, text := range documents(t) {
+	for file, text := range checkedDocuments(t) {
 		spans, err := markdown.Spans(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -105,15 +105,15 @@ func TestDocumentedCommandsExist(t *testing.T) {
 // TestListItemsBeginLines finds list items that a wrong line break moved into the text of the previous item.
 func TestListItemsBeginLines(t *testing.T) {
 	glued := regexp.MustCompile(`(?m)^.*\S[.:)] - [*A-Z\x60].*$`)
-	for file, text := range documents(t) {
+	for file, text := range checkedDocuments(t) {
 		for _, line := range glued.FindAllString(text, -1) {
 			t.Errorf("%s: a list item must begin a line: %s", file, line)
 		}
 	}
 }
 
-// The function "documents" returns the documents whose commands the tests check.
-func documents(t *testing.T) map[string]string {
+// checkedDocuments returns the documents whose commands the tests check.
+func checkedDocuments(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbooks/*.md"} {
@@ -174,8 +174,8 @@ func newProgramHelp(t *testing.T) programHelp {
 	return h
 }
 
-// The method "of" returns the help of a sub-command. If the sub-command does not exist, the help is empty.
-func (h programHelp) of(program, command string) string {
+// helpOf returns the help of a sub-command. If the sub-command does not exist, the help is empty.
+func (h programHelp) helpOf(program, command string) string {
 	key := program + " " + command
 	text, known := h.texts[key]
 	if !known {
@@ -190,9 +190,9 @@ func (h programHelp) of(program, command string) string {
 
 var helpFlag = regexp.MustCompile(`(?:^|[\s,\[(=])(--?[a-zA-Z][a-z-]*)`)
 
-// The method "problem" returns a description of the mistake in the arguments of a program. Without a mistake, the
-// method returns an empty string.
-func (h programHelp) problem(program string, arguments []string) string {
+// mistakeIn returns a description of the mistake in the arguments of a program. Without a mistake, it returns an empty
+// string.
+func (h programHelp) mistakeIn(program string, arguments []string) string {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") || arguments[0] == "COMMAND" {
 		return "" // a call without a sub-command, such as podlapse-agent --help
 	}
@@ -200,7 +200,7 @@ func (h programHelp) problem(program string, arguments []string) string {
 	if command == "help" || command == "completion" {
 		return ""
 	}
-	text := h.of(program, command)
+	text := h.helpOf(program, command)
 	if text == "" {
 		return "there is no sub-command " + command
 	}

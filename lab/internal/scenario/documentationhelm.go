@@ -34,10 +34,11 @@ type helmReleases struct {
 	file  string                    // the document that contains the latest command
 }
 
-// The method "apply" returns the values that a release has after a call of helm. At the start of each document, only
-// the release of the first documented installation exists, with its original values. Within a document, each command
-// changes the values as Helm would change them. If an upgrade drops values of the release, the method returns an error.
-func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
+// valuesAfter returns the values that a release has after a call of helm. At the start of each document, only the
+// release of the first documented installation exists, with its original values. Within a document, each command
+// changes the values as Helm would change them. If an upgrade drops values of the release, valuesAfter returns an
+// error.
+func (r *helmReleases) valuesAfter(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}
 		for key, values := range r.first {
@@ -88,10 +89,10 @@ func missingValue(after, before map[string]any, prefix string) string {
 	return ""
 }
 
-// The method "helm" renders the chart with the values that the release has after a documented helm command. The API
-// server then checks each rendered object in a dry run.
-func (s documentedShell) helm(ctx context.Context, file string, call markdown.Call) error {
-	documents, err := s.releases.render(file, call, s.dir)
+// checkHelm renders the chart with the values that the release has after a documented helm command. The API server then
+// checks each rendered object in a dry run.
+func (s documentedShell) checkHelm(ctx context.Context, file string, call markdown.Call) error {
+	documents, err := s.releases.renderRelease(file, call, s.dir)
 	if err != nil {
 		return err
 	}
@@ -102,14 +103,14 @@ func (s documentedShell) helm(ctx context.Context, file string, call markdown.Ca
 	return errors.Join(failures...)
 }
 
-// The method "render" returns the objects of a release after a documented helm command. Helm's own engine renders the
-// chart. File names in the call are relative to dir.
-func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]byte, error) {
+// renderRelease returns the objects of a release after a documented helm command. Helm's own engine renders the chart.
+// File names in the call are relative to dir.
+func (r *helmReleases) renderRelease(file string, call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)
 	if err != nil {
 		return nil, err
 	}
-	values, err := r.apply(file, parsed)
+	values, err := r.valuesAfter(file, parsed)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 			}
 			value = call[i]
 		}
-		if err := parsed.set(name, value, dir); err != nil {
+		if err := parsed.applyFlag(name, value, dir); err != nil {
 			return helmCall{}, err
 		}
 	}
@@ -171,8 +172,8 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	return parsed, nil
 }
 
-// The method "set" applies a flag with its value.
-func (c *helmCall) set(flag, value, dir string) error {
+// applyFlag applies a flag with its value.
+func (c *helmCall) applyFlag(flag, value, dir string) error {
 	switch flag {
 	case "-n", "--namespace":
 		c.namespace = value

@@ -66,7 +66,7 @@ func TestHelmReleases(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := releases.apply("a.md", call)
+				got, err := releases.valuesAfter("a.md", call)
 				switch last := i == len(test.calls)-1; {
 				case !last || test.wrong == "":
 					if err != nil {
@@ -92,7 +92,7 @@ func TestHelmReleasesOfDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := releases.apply(file, call)
+		values, err := releases.valuesAfter(file, call)
 		if err != nil {
 			t.Fatal(err)
 		}

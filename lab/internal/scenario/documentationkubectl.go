@@ -59,7 +59,7 @@ func readKubectl(call markdown.Call) kubectlCall {
 // if the scenario cannot run the command, kubectlChange returns an error.
 func kubectlChange(call markdown.Call) (bool, error) {
 	read := readKubectl(call)
-	inShop := read.namespace == documentedNamespace && read.namespaced()
+	inShop := read.namespace == documentedNamespace && read.isNamespaced()
 	verb, _, _ := strings.Cut(read.verb, " ")
 	switch {
 	case read.verb == "podlapse" || read.verb == "exec":
@@ -86,9 +86,9 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// The method "namespaced" reports whether a call of kubectl concerns only objects of one namespace. For kubectl apply,
-// the method assumes that files contain only namespaced objects.
-func (c kubectlCall) namespaced() bool {
+// isNamespaced reports whether a call of kubectl concerns only objects of one namespace. For kubectl apply,
+// isNamespaced assumes that files contain only namespaced objects.
+func (c kubectlCall) isNamespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
 		"job", "cronjob", "configmap", "secret"}
 	kind := strings.TrimPrefix(c.verb, "create ")

@@ -28,18 +28,18 @@ const (
 	interruptLimit  = 5 * time.Second  // maximum time until a command ends after an interrupt
 )
 
-// The method "run" runs a command of a document. If the command does not work as documented, the method returns an
-// error. If the command keeps running, the method returns the process.
-func (s documentedShell) run(ctx context.Context, file string, run documentedRun) (*documentedProcess, error) {
+// runCommand runs a command of a document. If the command does not work as documented, runCommand returns an error. If
+// the command keeps running, runCommand returns the process.
+func (s documentedShell) runCommand(ctx context.Context, file string, run documentedRun) (*documentedProcess, error) {
 	if run.helm != nil {
-		return nil, s.helm(ctx, file, run.helm)
+		return nil, s.checkHelm(ctx, file, run.helm)
 	}
-	process, err := s.start(ctx, run)
+	process, err := s.startCommand(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	if run.until == nil {
-		return nil, process.finish()
+		return nil, process.awaitSuccess()
 	}
 	if err := process.await(); err != nil {
 		process.kill()
@@ -48,7 +48,7 @@ func (s documentedShell) run(ctx context.Context, file string, run documentedRun
 	if run.stays {
 		return process, nil
 	}
-	return nil, process.stop()
+	return nil, process.interrupt()
 }
 
 // documentedProcess is a running command.
@@ -61,8 +61,8 @@ type documentedProcess struct {
 	end            context.CancelFunc
 }
 
-// The method "start" starts a command in a separate process group, because the shell does not forward signals.
-func (s documentedShell) start(ctx context.Context, run documentedRun) (*documentedProcess, error) {
+// startCommand starts a command in a separate process group, because the shell does not forward signals.
+func (s documentedShell) startCommand(ctx context.Context, run documentedRun) (*documentedProcess, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", run.text)
 	cmd.Dir, cmd.Env = s.dir, s.environment
@@ -83,8 +83,8 @@ func (s documentedShell) start(ctx context.Context, run documentedRun) (*documen
 	return p, nil
 }
 
-// The method "finish" waits until the command has ended. If the command failed, the method returns an error.
-func (p *documentedProcess) finish() error {
+// awaitSuccess waits until the command has ended. If the command failed, awaitSuccess returns an error.
+func (p *documentedProcess) awaitSuccess() error {
 	defer p.end()
 	limit := time.NewTimer(documentedLimit)
 	defer limit.Stop()
@@ -124,10 +124,10 @@ func (p *documentedProcess) await() error {
 	return nil
 }
 
-// The method "stop" interrupts the command like Ctrl-C. The method returns an error if the command ended before the
-// interrupt. The method also returns an error if the command does not end within interruptLimit, or fails after the
-// interrupt. An exit because of SIGINT is a failure only if documentedRun.exits is true.
-func (p *documentedProcess) stop() error {
+// interrupt interrupts the command like Ctrl-C. interrupt returns an error if the command ended before the interrupt.
+// interrupt also returns an error if the command does not end within interruptLimit, or fails after the interrupt. An
+// exit because of SIGINT is a failure only if documentedRun.exits is true.
+func (p *documentedProcess) interrupt() error {
 	defer p.end()
 	select {
 	case <-p.ended:
@@ -174,7 +174,7 @@ func (p *documentedProcess) kill() {
 func stopAll(processes []*documentedProcess) error {
 	var failures []error
 	for _, process := range processes {
-		if err := process.stop(); err != nil {
+		if err := process.interrupt(); err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", firstLine(process.text), err))
 		}
 	}

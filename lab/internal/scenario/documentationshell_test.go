@@ -52,7 +52,7 @@ func TestDocumentedShell(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run.text = test.text
-			process, err := documentedShell{dir: t.TempDir()}.run(t.Context(), "a.md", test.run)
+			process, err := documentedShell{dir: t.TempDir()}.runCommand(t.Context(), "a.md", test.run)
 			if process != nil {
 				t.Error("the command still runs")
 			}
@@ -74,8 +74,8 @@ func TestDocumentedBackground(t *testing.T) {
 		{"the command ends before the interrupt", "echo ready", "ended before the interrupt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			process, err := documentedShell{dir: t.TempDir()}.run(t.Context(), "a.md", documentedRun{text: test.text,
-				until: regexp.MustCompile("ready"), exits: true, stays: true})
+			process, err := documentedShell{dir: t.TempDir()}.runCommand(t.Context(), "a.md", documentedRun{
+				text: test.text, until: regexp.MustCompile("ready"), exits: true, stays: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,8 +38,7 @@ type costKind struct {
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
-// The method "images" returns "present" if the images are already on the node, and "cold" if the node must pull the
-// images.
+// images returns "present" if the images are already on the node, and "cold" if the node must pull the images.
 func (k costKind) images() string {
 	if k.cold {
 		return "cold"
@@ -47,7 +46,7 @@ func (k costKind) images() string {
 	return "present"
 }
 
-// The method "name" returns a description of the load for the verdict.
+// name returns a description of the load for the verdict.
 func (k costKind) name() string {
 	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
 }
@@ -61,7 +60,7 @@ func (k costKind) tail() time.Duration {
 	return 2 * time.Second
 }
 
-// The method "target" returns the largest allowed CPU time of the API server and etcd for one agent and one start.
+// target returns the largest allowed CPU time of the API server and etcd for one agent and one start.
 func (k costKind) target() time.Duration {
 	if k.cold {
 		return 2 * time.Millisecond
@@ -158,7 +157,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		}
 		c := costRun{bench: b, verdict: v, runtime: runtime, kind: kind, bareWatch: new(byteCount),
 			namespace: namespaces[kind.earlier]}
-		if err := c.measure(living); err != nil {
+		if err := c.runPairs(living); err != nil {
 			return err
 		}
 	}

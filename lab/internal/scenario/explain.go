@@ -13,10 +13,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The function "explain" prints and saves the information that a developer needs to find out why a scenario failed. The
-// function runs before the namespace is deleted. If a part of the information is not available, the function continues
-// with the next part.
-func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
+// printDiagnosis prints and saves the information that a developer needs to find out why a scenario failed. It runs
+// before the namespace is deleted. If a part of the information is not available, printDiagnosis continues with the
+// next part.
+func printDiagnosis(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	keepTimelines(ctx, b, out)
@@ -35,7 +35,7 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 	for _, pod := range pods {
 		timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name)
 		if err == nil {
-			err = keep(b, timeline)
+			err = saveTimeline(b, timeline)
 		}
 		if err != nil {
 			fmt.Fprintf(out, "cannot save the timeline of %s: %v\n", pod.Name, err)
@@ -46,11 +46,13 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// The function "keep" writes a timeline to a file. The file remains when the namespace is deleted. The command "lab
-// down" removes the file.
-func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
+// saveTimeline writes a timeline to a file. The file remains when the namespace is deleted. The command "lab down"
+// removes the file.
+func saveTimeline(b *bench.Bench, timeline agent.Timeline) error {
+	return saveTimelineAs(b, timeline.Name, timeline)
+}
 
-func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
+func saveTimelineAs(b *bench.Bench, name string, timeline agent.Timeline) error {
 	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
 		return fmt.Errorf("save timeline: %w", err)
 	}

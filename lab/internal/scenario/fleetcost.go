@@ -44,13 +44,13 @@ func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}
 	defer stop()
 	f := fleet{bench: b, verdict: v, runtime: runtime}
-	defer func() { err = errors.Join(err, f.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, f.removeNodes(context.WithoutCancel(ctx))) }()
 	if err := f.grow(ctx); err != nil {
 		return err
 	}
 	var sizes []fleetSize
 	for _, agents := range []int{250, 500, 1000} {
-		size, err := f.measure(ctx, agents)
+		size, err := f.measureAgents(ctx, agents)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (f *fleet) grow(ctx context.Context) error {
 				return err
 			}
 			for i := range fleetPodsPerNode {
-				if err := f.start(together, fmt.Sprintf("fleet-%d-%d", node+1, i+1), node); err != nil {
+				if err := f.startPod(together, fmt.Sprintf("fleet-%d-%d", node+1, i+1), node); err != nil {
 					return err
 				}
 			}
@@ -95,8 +95,8 @@ func (f *fleet) grow(ctx context.Context) error {
 	return all.Wait()
 }
 
-// The method "start" starts one pod whose image the node already has.
-func (f *fleet) start(ctx context.Context, name string, node int) error {
+// startPod starts one pod whose image the node already has.
+func (f *fleet) startPod(ctx context.Context, name string, node int) error {
 	kubelet := synthetic.Kubelet{Kube: f.bench.Kube, Runtime: f.runtime, Node: fleetNode(node), Pace: synthetic.Usual()}
 	const image = "images.invalid/fleet:1"
 	f.runtime.AddImage(image)
@@ -104,8 +104,8 @@ func (f *fleet) start(ctx context.Context, name string, node int) error {
 	return err
 }
 
-// The method "remove" removes the nodes. The caller of the scenario removes the pods.
-func (f *fleet) remove(ctx context.Context) error {
+// removeNodes removes the nodes. The caller of the scenario removes the pods.
+func (f *fleet) removeNodes(ctx context.Context) error {
 	var failures []error
 	for i := range f.nodes {
 		failures = append(failures, synthetic.Unregister(ctx, f.bench.Kube, fleetNode(i)))
@@ -113,14 +113,14 @@ func (f *fleet) remove(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// The method "measure" measures the costs of the given number of agents.
-func (f *fleet) measure(ctx context.Context, agents int) (s fleetSize, err error) {
+// measureAgents measures the costs of the given number of agents.
+func (f *fleet) measureAgents(ctx context.Context, agents int) (s fleetSize, err error) {
 	s.agents, f.agents = agents, agents
 	living, end := context.WithCancel(ctx)
 	kubelets, living := errgroup.WithContext(living)
 	defer func() { end(); err = errors.Join(err, kubelets.Wait()) }()
 	kubelets.Go(func() error { return f.keepAlive(living) })
-	if err := f.open(living, kubelets, make([]*byteCount, f.nodes), 0); err != nil {
+	if err := f.openWatches(living, kubelets, make([]*byteCount, f.nodes), 0); err != nil {
 		return s, err
 	}
 	for i := range fleetPairs {
@@ -165,10 +165,10 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// The method "open" opens one bare watch for each element of the list "into", starting at the index "first". The method
-// opens several watches at the same time. Each watch adds the bytes that it receives to its element of "into". If the
-// element is nil, the watch does not count its bytes.
-func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
+// openWatches opens one bare watch for each element of the list "into", starting at the index "first". It opens several
+// watches at the same time. Each watch adds the bytes that it receives to its element of "into". If the element is nil,
+// the watch does not count its bytes.
+func (f *fleet) openWatches(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // more connections at a time would only wait for the machine's two cores
 	for i, count := range into[first:] {
@@ -200,19 +200,19 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	if err := sleep(ctx, 6*time.Second); err != nil {
 		return block, err
 	}
-	if block.idle, err = f.cost(func() error { return sleep(ctx, fleetIdle) }); err != nil {
+	if block.idle, err = f.serverCPU(func() error { return sleep(ctx, fleetIdle) }); err != nil {
 		return block, err
 	}
-	before, beforeBare, err := f.received(ctx, bare)
+	before, beforeBare, err := f.receivedBytes(ctx, bare)
 	if err != nil {
 		return block, err
 	}
 	f.blocks++
-	if block.start, err = f.cost(func() error { return f.load(ctx) }); err != nil {
+	if block.start, err = f.serverCPU(func() error { return f.startPods(ctx) }); err != nil {
 		return block, err
 	}
 	if agents {
-		after, afterBare, err := f.received(ctx, bare)
+		after, afterBare, err := f.receivedBytes(ctx, bare)
 		if err != nil {
 			return block, err
 		}
@@ -233,7 +233,7 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 		bare[i] = new(byteCount)
 	}
 	begunAt := time.Now()
-	cpu, err := f.cost(func() error { return f.open(ctx, group, bare, fleetAgents) })
+	cpu, err := f.serverCPU(func() error { return f.openWatches(ctx, group, bare, fleetAgents) })
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +248,8 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 	return bare, err
 }
 
-// The method "cost" returns the CPU time of the API server and etcd while an action runs.
-func (f *fleet) cost(action func() error) (time.Duration, error) {
+// serverCPU returns the CPU time of the API server and etcd while an action runs.
+func (f *fleet) serverCPU(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
 		return 0, err
@@ -261,15 +261,15 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// The method "load" starts pods at a constant rate, on one node after another.
-func (f *fleet) load(ctx context.Context) error {
+// startPods starts pods at a constant rate, on one node after another.
+func (f *fleet) startPods(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
 	for i := range fleetStarts {
 		all.Go(func() error {
 			if err := sleep(together, time.Duration(i)*time.Second/fleetRate); err != nil {
 				return err
 			}
-			return f.start(together, fmt.Sprintf("block-%d-%d", f.blocks, i+1), i%fleetNodes)
+			return f.startPod(together, fmt.Sprintf("block-%d-%d", f.blocks, i+1), i%fleetNodes)
 		})
 	}
 	if err := all.Wait(); err != nil {
@@ -288,9 +288,9 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// The method "received" returns how many bytes the pod watches of all real agents received, and how many bytes the bare
-// watches of the nodes with pods received.
-func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
+// receivedBytes returns how many bytes the pod watches of all real agents received, and how many bytes the bare watches
+// of the nodes with pods received.
+func (f *fleet) receivedBytes(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil
 	}

@@ -26,8 +26,8 @@ const (
 // judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, the agent
 // must respond to probes, and the agent's memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
-	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
-	before, err := h.memory(ctx, token)
+	h := maliciousClient{strings.TrimPrefix(b.Agent.Server, "http://"), v}
+	before, err := h.agentMemory(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 		return err
 	}
 	defer held.close()
-	h.probe(ctx, "while slow clients are connected")
-	during, err := h.memory(ctx, token)
+	h.checkProbe(ctx, "while slow clients are connected")
+	during, err := h.agentMemory(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -53,19 +53,19 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 			(during-before)/(1<<20))
 	}
 	v.Note("resident memory before hostile requests %.1f MiB, during them %.1f MiB", before/(1<<20), during/(1<<20))
-	held.judge(v)
+	held.checkClosed(v)
 	return nil
 }
 
-// The type "hostile" simulates a malicious client.
-type hostile struct {
+// maliciousClient simulates a malicious client.
+type maliciousClient struct {
 	agent string // HOST:PORT
 	v     *Verdict
 }
 
 // sendRefused sends requests that the agent must refuse. The agent must respond to each request with the status in the
 // field "want".
-func (h hostile) sendRefused(ctx context.Context) error {
+func (h maliciousClient) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
 		what, text string
@@ -83,7 +83,7 @@ func (h hostile) sendRefused(ctx context.Context) error {
 		{"that is not HTTP", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", http.StatusBadRequest},
 		{"with two lengths", metrics + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
 	} {
-		connection, err := h.connect(ctx, "127.0.0.2")
+		connection, err := h.connectFrom(ctx, "127.0.0.2")
 		if err != nil {
 			return err
 		}
@@ -101,9 +101,9 @@ func (h hostile) sendRefused(ctx context.Context) error {
 }
 
 // sendTokens sends invented tokens of maximum length, one by one, and faster than the agent allows for one client.
-func (h hostile) sendTokens(ctx context.Context) error {
+func (h maliciousClient) sendTokens(ctx context.Context) error {
 	const asked = 600
-	connection, err := h.connect(ctx, "127.0.0.3")
+	connection, err := h.connectFrom(ctx, "127.0.0.3")
 	if err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func (h hostile) sendTokens(ctx context.Context) error {
 
 // From each of three addresses, the method "silence" opens more connections than the agent accepts. On each connection,
 // the method sends as much of a header as the agent accepts, and then sends nothing more.
-func (h hostile) silence(ctx context.Context) (connections, error) {
-	held := connections{begunAt: time.Now()}
+func (h maliciousClient) silence(ctx context.Context) (silentConnections, error) {
+	held := silentConnections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
 		for range 2 * mostConnections {
-			connection, err := h.connect(ctx, client)
+			connection, err := h.connectFrom(ctx, client)
 			if err != nil {
 				held.close()
-				return connections{}, err
+				return silentConnections{}, err
 			}
 			held.all = append(held.all, connection)
 			// The agent might have closed the connection already, because the client has too many connections.
@@ -152,21 +152,21 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// The type "connections" contains connections on which the client sends nothing more.
-type connections struct {
+// silentConnections contains connections on which the client sends nothing more.
+type silentConnections struct {
 	begunAt time.Time
 	all     []net.Conn
 }
 
-func (c connections) close() {
+func (c silentConnections) close() {
 	for _, connection := range c.all {
 		_ = connection.Close()
 	}
 }
 
-// The method "judge" requires that the agent closes all connections within a few seconds after the time limit for their
+// checkClosed requires that the agent closes all connections within a few seconds after the time limit for their
 // headers has passed.
-func (c connections) judge(v *Verdict) {
+func (c silentConnections) checkClosed(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
 	for _, connection := range c.all {
@@ -183,11 +183,11 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// The method "probe" requires that the agent responds within the time limit of a kubelet probe.
-func (h hostile) probe(ctx context.Context, when string) {
+// checkProbe requires that the agent responds within the time limit of a kubelet probe.
+func (h maliciousClient) checkProbe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	status, _, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/livez", "")
+	status, _, err := tokenClient{server: "http://" + h.agent}.request(ctx, "/livez", "")
 	h.v.Compared++
 	if err != nil {
 		h.v.Problem("a probe %s: %v, want status 200", when, err)
@@ -196,9 +196,9 @@ func (h hostile) probe(ctx context.Context, when string) {
 	}
 }
 
-// The method "memory" returns the agent's resident memory in bytes, from the agent's metrics.
-func (h hostile) memory(ctx context.Context, token string) (float64, error) {
-	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
+// agentMemory returns the agent's resident memory in bytes, from the agent's metrics.
+func (h maliciousClient) agentMemory(ctx context.Context, token string) (float64, error) {
+	status, text, err := tokenClient{server: "http://" + h.agent}.request(ctx, "/metrics", token)
 	if err != nil {
 		return 0, err
 	}
@@ -208,9 +208,9 @@ func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	return metrics.Sum(text, "process_resident_memory_bytes")
 }
 
-// The method "connect" connects to the agent from the given loopback address. The agent has separate limits for each
-// client address.
-func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
+// connectFrom connects to the agent from the given loopback address. The agent has separate limits for each client
+// address.
+func (h maliciousClient) connectFrom(ctx context.Context, client string) (net.Conn, error) {
 	const limit = 20 * time.Second
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: limit}
 	connection, err := dialer.DialContext(ctx, "tcp", h.agent)

@@ -61,14 +61,14 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	r := &tenantRun{bench: b, exam: e, v: v}
-	if err := r.configure(ctx); err != nil {
+	if err := r.restartAgent(ctx); err != nil {
 		return err
 	}
 	t, err := newTenant(ctx, b)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, t.deleteObjects(context.WithoutCancel(ctx))) }()
 	if err := r.runAlone(ctx, "alone1", "alone2"); err != nil {
 		return err
 	}
@@ -76,26 +76,26 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 		return err
 	}
 	// The agent restarts with new flags while the tenant's objects still exist. Then the tenant attacks again.
-	if err := r.configure(ctx, "--events=cluster"); err != nil {
+	if err := r.restartAgent(ctx, "--events=cluster"); err != nil {
 		return err
 	}
 	if err := r.runAttacked(ctx, t, "attackedcluster"); err != nil {
 		return err
 	}
-	if err := t.remove(ctx); err != nil {
+	if err := t.deleteObjects(ctx); err != nil {
 		return err
 	}
 	if err := r.runAlone(ctx, "alonecluster1", "alonecluster2"); err != nil {
 		return err
 	}
-	t.note(v)
+	t.addToVerdict(v)
 	r.judgeCounterparts()
 	return e.report(ctx, v)
 }
 
-// The method "configure" restarts the agent with the given flags, if the agent does not have these flags yet. Then the
-// method waits until the agent has run for five seconds.
-func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
+// restartAgent restarts the agent with the given flags, if the agent does not have these flags yet. Then it waits until
+// the agent has run for five seconds.
+func (r *tenantRun) restartAgent(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *tenantRun) runAttacked(ctx context.Context, t *tenant, name string) err
 		attacking, end := context.WithTimeout(ctx, attackAtMost)
 		defer end()
 		var both errgroup.Group
-		both.Go(func() error { return t.attack(attacking) })
+		both.Go(func() error { return t.runAttacks(attacking) })
 		both.Go(func() error {
 			defer end()
 			if err := sleep(ctx, attackLead); err != nil {
@@ -158,7 +158,7 @@ func (r *tenantRun) runWatched(ctx context.Context, block *honestBlock, play fun
 	block.from = time.Now()
 	watching, end := context.WithCancel(ctx)
 	var memory errgroup.Group
-	memory.Go(func() error { return r.memory.watch(watching, r.bench) })
+	memory.Go(func() error { return r.memory.takeSamples(watching, r.bench) })
 	err = play(ctx)
 	end()
 	if err := errors.Join(err, memory.Wait()); err != nil {

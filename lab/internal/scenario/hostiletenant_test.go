@@ -182,7 +182,7 @@ func TestOutlives(t *testing.T) {
 	for length, found := range map[string]bool{"": false, "9.5": false, "10.9": false, "11.5": true, "31536000": true} {
 		timeline := agent.Timeline{CreatedAt: now.Add(-10 * time.Second),
 			Pulls: []agent.Pull{{PullSeconds: json.Number(length)}}}
-		if got := outlives(timeline, now); (len(got) > 0) != found {
+		if got := longerThanAge(timeline, now); (len(got) > 0) != found {
 			t.Errorf("a pull of %s s in a pod that is 10 s old: found %s", length, strings.Join(got, ", "))
 		}
 	}

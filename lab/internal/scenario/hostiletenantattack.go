@@ -84,7 +84,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}},
 	}))
 	if err != nil {
-		return nil, errors.Join(err, t.remove(ctx))
+		return nil, errors.Join(err, t.deleteObjects(ctx))
 	}
 	token, err := b.AccountToken(ctx, t.namespace, account)
 	if err == nil {
@@ -94,7 +94,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 		t.absent, err = b.Image(ctx, "absent", smallLayer)
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.remove(ctx))
+		return nil, errors.Join(err, t.deleteObjects(ctx))
 	}
 	for _, attack := range hostileAttacks() {
 		t.attacks = append(t.attacks, &attackRun{tenant: t, attack: attack, mirrored: make(map[types.UID]bool)})
@@ -105,16 +105,16 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 // rbacRoot is the API server's path of RBAC objects.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// The method "remove" uses the administrator's permissions to delete all objects of the tenant.
-func (t *tenant) remove(ctx context.Context) error {
+// deleteObjects uses the administrator's permissions to delete all objects of the tenant.
+func (t *tenant) deleteObjects(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
 	}
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// The method "attack" tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
-func (t *tenant) attack(ctx context.Context) error {
+// runAttacks tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
+func (t *tenant) runAttacks(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
 	t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *tenant) attack(ctx context.Context) error {
 	}
 	for round := range roundsAtMost {
 		next := time.After(roundEvery)
-		if err := t.look(ctx); err != nil {
+		if err := t.listPods(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -171,9 +171,9 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"slow: the scenario is not conclusive")
 }
 
-// The method "look" uses the tenant's token to list the tenant's own pods, and the administrator's permissions to list
-// the other pods.
-func (t *tenant) look(ctx context.Context) error {
+// listPods uses the tenant's token to list the tenant's own pods, and the administrator's permissions to list the other
+// pods.
+func (t *tenant) listPods(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
 		return err
@@ -206,8 +206,8 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// The method "images" returns the images of the pods that the tenant attacks.
-func (t *tenant) images() (images []string) {
+// targets returns the images of the pods that the tenant attacks.
+func (t *tenant) targets() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
 		for _, c := range pod.Spec.Containers {
@@ -219,9 +219,9 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// The method "event" returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The
-// pod can be in any namespace.
-func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
+// forge returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod can
+// be in any namespace.
+func (t *tenant) forge(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", pod.Name, now.UnixNano())},
@@ -234,22 +234,22 @@ func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 }
 
 func (t *attackRun) createEvent(ctx context.Context, event corev1.Event) {
-	t.count(ctx, t.kube.Create(ctx, t.path("events"), event))
+	t.countRequest(ctx, t.kube.Create(ctx, t.apiPath("events"), event))
 }
 
 func (t *attackRun) create(ctx context.Context, name string, annotations, labels map[string]string,
 	spec corev1.PodSpec) {
 	meta := metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: labels}
-	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
+	t.countRequest(ctx, t.kube.Create(ctx, t.apiPath("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// The method "path" returns the API server's path of the tenant's objects.
-func (t *tenant) path(resource string) string {
+// apiPath returns the API server's path of the tenant's objects.
+func (t *tenant) apiPath(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// The method "count" counts one request. The method ignores requests that failed because the attack ended.
-func (t *attackRun) count(ctx context.Context, err error) {
+// countRequest counts one request. It ignores requests that failed because the attack ended.
+func (t *attackRun) countRequest(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
 	}
@@ -270,9 +270,9 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// The method "note" adds the numbers of requests to the verdict. The tenant must have tried each attack in the list.
-// The API server must have accepted at least one request of each attack, unless the attack's row allows refusals.
-func (t *tenant) note(v *Verdict) {
+// addToVerdict adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API
+// server must have accepted at least one request of each attack, unless the attack's row allows refusals.
+func (t *tenant) addToVerdict(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {
 		a.mu.Lock()

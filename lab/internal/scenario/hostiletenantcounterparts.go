@@ -18,12 +18,12 @@ type startUp struct {
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// The field "possible" contains, for each phase, the time of the other phases that have this phase as a candidate.
-	// The field "unattributed" contains the total time of the phases with candidates.
+	// possible contains, for each phase, the time of the other phases that have this phase as a candidate. The field
+	// "unattributed" contains the total time of the phases with candidates.
 	possible     map[string]time.Duration
 	unattributed time.Duration
-	// The field "truth" contains the total duration that the independent logs attribute to each cause. If a period has
-	// several possible causes, its duration counts for each of these causes.
+	// truth contains the total duration that the independent logs attribute to each cause. If a period has several
+	// possible causes, its duration counts for each of these causes.
 	truth map[string]time.Duration
 }
 
@@ -37,7 +37,7 @@ type startUp struct {
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
-// phase. The method exam.judge compares all phases with the independent logs.
+// phase. exam.judgeRow compares all phases with the independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -101,7 +101,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // exam.judge compares this phase with the independent logs
+		case endsWithAttempt(phase): // exam.judgeRow compares this phase with the independent logs
 		case length > longest+limit || length+possible < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+

@@ -43,8 +43,8 @@ type memoryWatch struct {
 	err     error    // reason why no more samples are possible: the agent's process has exited
 }
 
-// The method "watch" takes samples until ctx ends or the agent exits.
-func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
+// takeSamples takes samples until ctx ends or the agent exits.
+func (m *memoryWatch) takeSamples(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()
 	for ctx.Err() == nil {
@@ -232,7 +232,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 		}
 		own++
 		r.v.Compared++
-		for _, problem := range outlives(timeline, now) {
+		for _, problem := range longerThanAge(timeline, now) {
 			r.v.Problem("%s: the tenant's pod %s: %s", block.name, timeline.Name, problem)
 		}
 	}
@@ -244,8 +244,8 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	return nil
 }
 
-// The function "outlives" returns the durations in a timeline that are longer than the pod's age.
-func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
+// longerThanAge returns the durations in a timeline that are longer than the pod's age.
+func longerThanAge(timeline agent.Timeline, now time.Time) (problems []string) {
 	// The agent's estimate of the creation time can be up to a second too late, because the API server records this
 	// time in whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second

@@ -51,12 +51,12 @@ func hostileAttacks() []hostileAttack {
 		{name: "a flood of Events about pods that never existed", try: floodNever},
 		{name: "own images pulled in 8760h", try: pulledOf(ownImages, 0, "8760h0m0s")},
 		{name: "an absent image pulled", try: pulledOf(ownImages, 0, "1.234s")},
-		{name: "others' images pulled in 8760h", try: pulledOf((*tenant).images, 0, "8760h0m0s")},
-		{name: "others' images pulled an hour from now", try: pulledOf((*tenant).images, time.Hour, "3.5s")},
-		{name: "others' images pulled three seconds from now", try: pulledOf((*tenant).images, 3*time.Second, "6.5s")},
-		{name: "others' images pulled a moment ago", try: pulledOf((*tenant).images, -time.Second, "2.5s")},
-		{name: "others' images pulled ten minutes ago", try: pulledOf((*tenant).images, -10*time.Minute, "4m2.5s")},
-		{name: "others' images being pulled", try: statedOf((*tenant).images, "Pulling", "Pulling image %q")},
+		{name: "others' images pulled in 8760h", try: pulledOf((*tenant).targets, 0, "8760h0m0s")},
+		{name: "others' images pulled an hour from now", try: pulledOf((*tenant).targets, time.Hour, "3.5s")},
+		{name: "others' images pulled three seconds from now", try: pulledOf((*tenant).targets, 3*time.Second, "6.5s")},
+		{name: "others' images pulled a moment ago", try: pulledOf((*tenant).targets, -time.Second, "2.5s")},
+		{name: "others' images pulled ten minutes ago", try: pulledOf((*tenant).targets, -10*time.Minute, "4m2.5s")},
+		{name: "others' images being pulled", try: statedOf((*tenant).targets, "Pulling", "Pulling image %q")},
 		{name: "images already present", try: statedOf(allImages, "Pulled",
 			"Container image %q already present on machine")},
 		{name: "pulls that failed", try: statedOf(allImages, "Failed", "Failed to pull image %q: code = Unknown "+
@@ -107,7 +107,7 @@ func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 func attackAbout(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.somePods(most) {
-			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
+			event := t.forge(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			change(&event)
 			t.createEvent(ctx, event)
 		}
@@ -121,7 +121,7 @@ func floodOwn(ctx context.Context, t *attackRun) {
 			return
 		}
 		reason := []string{"Pulling", "Pulled", "Failed", "BackOff", "Created", "Started", "FailedMount"}[i%7]
-		t.createEvent(ctx, t.event(own[i%len(own)], reason, fmt.Sprintf("Pulling image %q", inventedImage(i))))
+		t.createEvent(ctx, t.forge(own[i%len(own)], reason, fmt.Sprintf("Pulling image %q", inventedImage(i))))
 	}
 }
 
@@ -132,14 +132,14 @@ func floodNever(ctx context.Context, t *attackRun) {
 		}
 		name := bench.FreshName("never-" + invention)
 		never := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
-		t.createEvent(ctx, t.event(never, "Pulling", fmt.Sprintf("Pulling image %q", t.absent)))
+		t.createEvent(ctx, t.forge(never, "Pulling", fmt.Sprintf("Pulling image %q", t.absent)))
 	}
 }
 
 // ownImages returns the images of the tenant's own pods. The node has only the second image.
 func ownImages(t *tenant) []string { return []string{t.absent, t.bench.BaseImage} }
 
-func allImages(t *tenant) []string { return append(ownImages(t), t.images()...) }
+func allImages(t *tenant) []string { return append(ownImages(t), t.targets()...) }
 
 func inventedImages(*tenant) (images []string) {
 	for i := range 8 {
@@ -172,7 +172,7 @@ func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, 
 		if len(own) == 0 {
 			return
 		}
-		event := t.event(own[(i+t.round)%len(own)], reason, fmt.Sprintf(message, image))
+		event := t.forge(own[(i+t.round)%len(own)], reason, fmt.Sprintf(message, image))
 		setTime(&event, time.Now().Add(from))
 		t.createEvent(ctx, event)
 	}
@@ -200,11 +200,11 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	}
 	pulled := "Successfully pulled image %q in %[2]s (%[2]s including waiting). Image size: 7 bytes."
 	return []corev1.Event{
-		t.event(pod, "Pulled", fmt.Sprintf(pulled, image, "9m9s")),
-		t.event(pod, "Pulled", fmt.Sprintf(pulled, inventedImage(0), "1s")),
-		t.event(pod, "Failed", fmt.Sprintf("Failed to pull image %q: 429 Too Many Requests from %s", image, invention)),
-		t.event(pod, "FailedMount", "MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out"),
-		t.event(pod, "NetworkNotReady", "network is not ready: mallory"),
+		t.forge(pod, "Pulled", fmt.Sprintf(pulled, image, "9m9s")),
+		t.forge(pod, "Pulled", fmt.Sprintf(pulled, inventedImage(0), "1s")),
+		t.forge(pod, "Failed", fmt.Sprintf("Failed to pull image %q: 429 Too Many Requests from %s", image, invention)),
+		t.forge(pod, "FailedMount", "MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out"),
+		t.forge(pod, "NetworkNotReady", "network is not ready: mallory"),
 	}
 }
 
@@ -213,7 +213,7 @@ func storeElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
 			event.InvolvedObject.Namespace = pod.Namespace
-			t.count(ctx, t.kube.Create(ctx, "/api/v1/namespaces/"+pod.Namespace+"/events", event))
+			t.countRequest(ctx, t.kube.Create(ctx, "/api/v1/namespaces/"+pod.Namespace+"/events", event))
 		}
 	}
 }
@@ -246,7 +246,7 @@ func oddClocks(ctx context.Context, t *attackRun) {
 	}
 	for _, pod := range t.somePods(2) {
 		for _, suffix := range suffixes {
-			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
+			event := t.forge(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			event.Name = fmt.Sprintf("%s-%s.%s", pod.Name, bench.FreshName("odd"), suffix)
 			t.createEvent(ctx, event)
 		}
@@ -258,7 +258,7 @@ func oddStamps(ctx context.Context, t *attackRun) {
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	for _, pod := range t.somePods(2) {
 		for i, at := range stamps {
-			event := t.event(pod, "Pulled", fmt.Sprintf("Container image %q already present on machine", t.absent))
+			event := t.forge(pod, "Pulled", fmt.Sprintf("Container image %q already present on machine", t.absent))
 			event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 			event.Count = []int32{0, -1, math.MaxInt32, 2}[i]
 			t.createEvent(ctx, event)

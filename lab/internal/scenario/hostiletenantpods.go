@@ -23,13 +23,13 @@ const (
 // createWaitingPods creates pods that wait for a ConfigMap that is never created. Half of the pods use an image that
 // the node does not have. The pods remain until the tenant is removed.
 func (t *tenant) createWaitingPods(ctx context.Context) error {
-	if err := t.look(ctx); err != nil || len(t.ownPods()) > 0 {
+	if err := t.listPods(ctx); err != nil || len(t.ownPods()) > 0 {
 		return err
 	}
 	for i := range baits {
 		pod := corev1.Pod{Spec: t.waitingSpec(ownImages(t)[i%2])}
 		pod.Name = fmt.Sprintf("%s%d", baitPrefix, i)
-		if err := t.kube.Create(ctx, t.path("pods"), pod); err != nil {
+		if err := t.kube.Create(ctx, t.apiPath("pods"), pod); err != nil {
 			return fmt.Errorf("create a pod of the tenant: %w", err)
 		}
 	}
@@ -59,11 +59,11 @@ func newerAPI(ctx context.Context, t *attackRun) {
 			"metadata": map[string]any{"name": bench.FreshName(pod.Name)},
 			"reason":   "Pulled", "action": "Pull", "type": "Normal",
 			"note":                fmt.Sprintf("Successfully pulled image %q in 8760h0m0s", t.absent),
-			"regarding":           t.event(pod, "", "").InvolvedObject,
+			"regarding":           t.forge(pod, "", "").InvolvedObject,
 			"eventTime":           time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
 			"reportingController": "kubelet", "reportingInstance": layout.NodeName,
 		}
-		t.count(ctx, t.kube.Create(ctx, "/apis/events.k8s.io/v1/namespaces/"+t.namespace+"/events", event))
+		t.countRequest(ctx, t.kube.Create(ctx, "/apis/events.k8s.io/v1/namespaces/"+t.namespace+"/events", event))
 	}
 }
 
@@ -71,8 +71,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 // tenant's namespace, only the kubelet creates Events whose message contains "never-comes".
 func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
-	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
-		t.count(ctx, err)
+	if err := t.kube.Get(ctx, t.apiPath("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
+		t.countRequest(ctx, err)
 		return nil
 	}
 	var names []string
@@ -91,7 +91,7 @@ func changeKubelets(ctx context.Context, t *attackRun) {
 		message := fmt.Sprintf("Successfully pulled image %q in 8760h0m0s (8760h0m0s including waiting).", t.absent)
 		change := map[string]any{"reason": "Pulled", "message": message, "count": 1_000_000,
 			"firstTimestamp": at, "lastTimestamp": at}
-		t.count(ctx, t.kube.Merge(ctx, t.path("events")+"/"+name, change))
+		t.countRequest(ctx, t.kube.Merge(ctx, t.apiPath("events")+"/"+name, change))
 	}
 }
 
@@ -100,7 +100,7 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 		return // the first round keeps the kubelet's Events, so that changeKubelets can change them
 	}
 	for _, name := range slices.Backward(t.kubeletEvents(ctx, 8)) {
-		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
+		t.countRequest(ctx, t.kube.Delete(ctx, t.apiPath("events")+"/"+name))
 	}
 }
 

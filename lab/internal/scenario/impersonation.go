@@ -58,13 +58,13 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		sample{"podlapse_node_available", nil, 1}); err != nil {
 		v.Problem("%v", err)
 	}
-	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
-		"node impersonation applies")
+	flags = append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket())
+	runCheckCommand(ctx, b, v, flags, "node impersonation applies")
 	return tryToken(ctx, b, v, token, true)
 }
 
-// The function "check" runs the command "podlapse-agent check". The command must succeed and print the given text.
-func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
+// runCheckCommand runs the command "podlapse-agent check". The command must succeed and print the given text.
+func runCheckCommand(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
 	if err != nil {
@@ -204,7 +204,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
 		{"an anonymous client", "/readyz", http.StatusOK}, {"an anonymous client", "/livez", http.StatusOK},
 	} {
-		status, _, err := tokenClient{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
+		status, _, err := tokenClient{server: b.Agent.Server}.request(ctx, attempt.path, tokens[attempt.who])
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ type tokenClient struct {
 	client http.Client
 }
 
-func (a tokenClient) ask(ctx context.Context, path, token string) (status int, body string, err error) {
+func (a tokenClient) request(ctx context.Context, path, token string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)

@@ -52,7 +52,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	guarded := installation{name: "guarded", components: []string{"metrics-auth", "tls"},
-		more: func(ctx context.Context) error { return scrapeWithToken(ctx, b, v, certified) }}
+		useAllPermissions: func(ctx context.Context) error { return scrapeWithToken(ctx, b, v, certified) }}
 	if err := judgeRights(ctx, b, v, guarded); err != nil {
 		return err
 	}
@@ -214,14 +214,14 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 	return manifests.Variants(node.Manifests(source), scratch)
 }
 
-// The type "installation" describes one way to deploy the agent.
+// installation describes one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys only the manifests' base, without a state directory
 	components []string
-	// The function in the field "more" makes the agent use all its permissions. The field is nil if the start-up of the
-	// pod alone makes the agent use all its permissions.
-	more func(context.Context) error
+	// useAllPermissions makes the agent use all its permissions. It is nil if the start-up of the pod alone makes the
+	// agent use all its permissions.
+	useAllPermissions func(context.Context) error
 }
 
 // judgeRights deploys the agent and starts a pod that makes the agent use all its sources. judgeRights requires that
@@ -243,8 +243,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	v.Contract(timeline)
-	if i.more != nil {
-		if err := i.more(ctx); err != nil {
+	if i.useAllPermissions != nil {
+		if err := i.useAllPermissions(ctx); err != nil {
 			return err
 		}
 	}

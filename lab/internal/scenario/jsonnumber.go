@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The function "number" formats a duration in exact decimal seconds, as the agent's API does.
-func number(d time.Duration) json.Number {
+// decimal formats a duration in exact decimal seconds, as the agent's API does.
+func decimal(d time.Duration) json.Number {
 	return json.Number(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
 }

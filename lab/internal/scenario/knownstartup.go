@@ -49,8 +49,8 @@ type knownSpan struct {
 	from, to bench.Span
 }
 
-// The type "accounts" contains the records about one pod from all independent sources.
-type accounts struct {
+// independentRecords contains the records about one pod from all independent sources.
+type independentRecords struct {
 	takenUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
 	boundAt   time.Time // time at which the scheduler bound the pod, from the scheduler's Event
 	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
@@ -64,10 +64,10 @@ type accounts struct {
 	heardReadyAt time.Time // time at which the kubelet logs that the readiness probe passed; zero without a probe
 }
 
-// The method "ask" collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
+// collectTruth collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
 // pod's log with the pod.
-func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (knownStartUp, error) {
-	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
+func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (knownStartUp, error) {
+	a := independentRecords{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
 	if a.takenUpAt, err = b.TakenUpAt(p.name); err != nil {
 		return knownStartUp{}, err
@@ -97,14 +97,14 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 			return knownStartUp{}, err
 		}
 	}
-	k := knownStartUp{pod: p.name, lengths: p.lengths(a)}
+	k := knownStartUp{pod: p.name, lengths: p.trueLengths(a)}
 	k.milestones, k.spans = p.controlPlane(a)
 	return k, nil
 }
 
-// The method "lengths" returns the true durations of the phases on the node's clock. If a component starts or ends a
-// phase, the component's own log contains the time of this start or end. The times in these logs are accurate to one or
-// two milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
+// trueLengths returns the true durations of the phases on the node's clock. If a component starts or ends a phase, the
+// component's own log contains the time of this start or end. The times in these logs are accurate to one or two
+// milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
 //
 //   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
 //     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
@@ -124,7 +124,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server
 //     learns the probe's result from the kubelet. The kubelet logs the time when the kubelet learns the result of a
 //     readiness probe.
-func (p plan) lengths(a accounts) []knownLength {
+func (p plan) trueLengths(a independentRecords) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
 			truth:   bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
@@ -199,7 +199,7 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 // runningAt returns the time when a container started to run. The runtime reports the start after the runtime has
 // written the container's state to disk. The process logs its start after the kernel has loaded the program from disk.
 // On a busy machine, the runtime's report and the process's log line can both be late, but neither can be early.
-func (a accounts) runningAt(container string) time.Time {
+func (a independentRecords) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
 		return started
@@ -211,7 +211,7 @@ func (a accounts) runningAt(container string) time.Time {
 // request and the response. Each later milestone happens after the step that causes it, and before the first report
 // about the milestone. The scheduler's Event reports the milestone "scheduled", and a pod status in the scenario's
 // watch reports each of the other milestones.
-func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
+func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}
 	if p.heldFor > 0 {

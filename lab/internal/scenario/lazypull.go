@@ -59,7 +59,7 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{pod: "mixed", mounted: true, ordinary: ordinarySize},
 		{pod: "mixed-below", mounted: true, ordinary: ordinarySize, below: true},
 	} {
-		if err := c.run(ctx, b, pulls); err != nil {
+		if err := c.startAndCollect(ctx, b, pulls); err != nil {
 			return err
 		}
 		c.judge(v)
@@ -67,8 +67,8 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The method "run" starts a pod with the case's image, and collects the truth and the agent's report.
-func (c *lazyCase) run(ctx context.Context, b *bench.Bench, pulls *bench.PullCollector) error {
+// startAndCollect starts a pod with the case's image, and collects the truth and the agent's report.
+func (c *lazyCase) startAndCollect(ctx context.Context, b *bench.Bench, pulls *bench.PullCollector) error {
 	reference, err := c.push(ctx, b)
 	if err != nil {
 		return err

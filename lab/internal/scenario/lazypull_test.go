@@ -61,7 +61,7 @@ func TestJudgeLazyPull(t *testing.T) {
 			"the scenario is not conclusive"},
 	} {
 		c := lazyCase{pod: "pod", mounted: test.mounted, ordinary: test.ordinary,
-			attempt: bench.Attempt{Call: bench.PullCall{Span: span(0, 117*ms)}, Asked: span(0, 100*ms),
+			attempt: bench.Attempt{Call: bench.PullCall{Span: span(0, 117*ms)}, RegistryTime: span(0, 100*ms),
 				BlobBytes: int64(test.ordinary) + fetched},
 			timeline: agent.Timeline{Phases: []agent.Phase{{Phase: "container_start", Seconds: "0.05",
 				ImageLoading: test.mounted}}}}

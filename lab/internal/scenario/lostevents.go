@@ -24,7 +24,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.report(v)) }()
+	defer func() { err = errors.Join(err, p.checkAgents(v)) }()
 	c := pullCase{pod: "pod"}
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
@@ -61,7 +61,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 // judgeLost checks the agent's report about the pod. judgeLost also checks the growth of the agent's counter of lost
 // Events.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
-	timeline, err := j.settled(ctx, c.pod)
+	timeline, err := j.settledTimeline(ctx, c.pod)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := h.cordon(ctx); err != nil {
 		return err
 	}
-	if err := h.addons(ctx); err != nil {
+	if err := h.startAddOns(ctx); err != nil {
 		return err
 	}
 	if err := h.slowDisk(ctx); err != nil {
@@ -227,9 +227,9 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// The method "addons" starts two add-ons. The first add-on crashes twice. The second add-on is healthy, and starts
-// while the CPUs are busy.
-func (h healthRun) addons(ctx context.Context) error {
+// startAddOns starts two add-ons. The first add-on crashes twice. The second add-on is healthy, and starts while the
+// CPUs are busy.
+func (h healthRun) startAddOns(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{
 		{Name: workload.CrashAfter, Value: "100ms"}, {Name: workload.ExitCode, Value: exitCode}}}
@@ -246,7 +246,7 @@ func (h healthRun) addons(ctx context.Context) error {
 		return err
 	}
 	defer sampler.stop()
-	rest := busy(3 * runtime.NumCPU())
+	rest := keepBusy(3 * runtime.NumCPU())
 	defer rest()
 	err = h.CreateLabelledPod(ctx, "well", labels("lab-proxy", "2"),
 		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, h.BaseImage, readyAfter)}})

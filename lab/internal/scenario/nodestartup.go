@@ -240,7 +240,7 @@ func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) e
 		n.verdict.Problem("the command \"node\" prints no taint:\n%s", text)
 	}
 	n.verdict.Note("node:\n%s", text)
-	explained, err := askAgent(ctx, n.Bench, startUpPod)
+	explained, err := explainOnNode(ctx, n.Bench, startUpPod)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (n *nodeBoot) readPage(chromium *browser.Browser, report agent.NodeStartUp)
 		return err
 	}
 	n.verdict.Compared += 2
-	if err := tab.Await("the start-up of the node", page.NodeStartUp+"?.checkVisibility()", soon); err != nil {
+	if err := tab.Await("the start-up of the node", page.NodeStartUp+"?.checkVisibility()", pageWait); err != nil {
 		return err
 	}
 	text, err := browser.Ask[string](tab, page.NodeStartUp+".querySelector('p').textContent")

@@ -55,14 +55,14 @@ func (t *tracedRun) awaitReport(ctx context.Context, pod string) (agent.Timeline
 	if err != nil {
 		return agent.Timeline{}, otlp.Report{}, err
 	}
-	if err := keep(t.bench, timeline); err != nil {
+	if err := saveTimeline(t.bench, timeline); err != nil {
 		return agent.Timeline{}, otlp.Report{}, err
 	}
 	report, err := awaitTrace(ctx, t.bench, pod, 1)
 	if err != nil {
 		return agent.Timeline{}, otlp.Report{}, err
 	}
-	t.verdict.trace(report, timeline)
+	t.verdict.checkTrace(report, timeline)
 	return timeline, report, nil
 }
 
@@ -86,14 +86,14 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	truth, err := p.ask(ctx, t.bench, arrivals.Of(p.name), c)
+	truth, err := p.collectTruth(ctx, t.bench, arrivals.Of(p.name), c)
 	if err != nil {
 		return err
 	}
 	t.verdict.Contract(timeline)
 	truth.milestones = nil // a trace contains no intervals of milestones
 	var counted tally
-	counted.add(timelineIn(report), truth)
+	counted.addTimeline(timelineIn(report), truth)
 	counted.judgePromises(t.verdict)
 	for _, kind := range []string{"startup", "phase", "container", "pull", "queue", "download", "unpack", "layer"} {
 		if len(report.Kind(kind)) == 0 {

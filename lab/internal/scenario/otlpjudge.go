@@ -22,7 +22,7 @@ func rootOf(r otlp.Report) otlp.Span {
 // timelineIn converts a trace to a timeline, so that the checks for timelines also apply to the trace.
 func timelineIn(r otlp.Report) agent.Timeline {
 	root := rootOf(r)
-	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }
+	length := func(s otlp.Span) json.Number { return decimal(s.EndAt.Sub(s.StartAt)) }
 	t := agent.Timeline{Namespace: r.Namespace, Name: r.Pod, UID: r.UID, State: root.Attributes["podlapse.state"],
 		CreatedAt: root.StartAt, SettledAt: root.EndAt, TotalSeconds: length(root),
 		TotalError: json.Number(root.Attributes["podlapse.error_seconds"])}
@@ -39,10 +39,10 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// The method "trace" checks the form of a start-up's trace, and compares the trace with the start-up's record.
-func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
+// checkTrace checks the form of a start-up's trace, and compares the trace with the start-up's record.
+func (v *Verdict) checkTrace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
-	v.tree(r)
+	v.checkTree(r)
 	for _, span := range r.Spans {
 		v.attributes(span, t)
 	}
@@ -73,9 +73,9 @@ var rightUnder = map[string][]string{
 	"layer": {"pull"},
 }
 
-// The method "tree" requires one root span, and a parent for every other span. The spans of phases, containers and
-// pulls have the root span as their parent. The parts of a pull have the pull as their parent.
-func (v *Verdict) tree(r otlp.Report) {
+// checkTree requires one root span, and a parent for every other span. The spans of phases, containers and pulls have
+// the root span as their parent. The parts of a pull have the pull as their parent.
+func (v *Verdict) checkTree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {
 		v.Problem("trace of %s: %d root spans, want 1", r.Pod, len(r.Kind("startup")))

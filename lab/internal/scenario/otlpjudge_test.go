@@ -17,14 +17,14 @@ type traceCase struct {
 	want string // part of the expected output; empty if the verdict passes
 }
 
-// judgeTraces edits the result of the function "sent" in several ways, and checks the trace after each edit.
+// judgeTraces edits the result of sentStartUp in several ways, and checks the trace after each edit.
 func judgeTraces(t *testing.T, cases map[string]traceCase) {
 	t.Helper()
 	for name, test := range cases {
-		timeline, report := sent()
+		timeline, report := sentStartUp()
 		test.edit(&timeline, report.Spans)
 		verdict := &Verdict{}
-		verdict.trace(report, timeline)
+		verdict.checkTrace(report, timeline)
 		var out bytes.Buffer
 		verdict.Print(&out)
 		if verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {

@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// The function "sent" returns a start-up as a record and as a trace. The start-up has two phases. The second phase is a
-// pull. The time at which the container "main" was created is accurate to half a second.
-func sent() (agent.Timeline, otlp.Report) {
+// sentStartUp returns a start-up as a record and as a trace. The start-up has two phases. The second phase is a pull.
+// The time at which the container "main" was created is accurate to half a second.
+func sentStartUp() (agent.Timeline, otlp.Report) {
 	at := func(seconds int) time.Time { return start().Add(time.Duration(seconds) * time.Second) }
 	timeline := agent.Timeline{ID: "u/0", Namespace: "n", Name: "p", UID: "u", State: agent.Ready, CreatedAt: at(0),
 		SettledAt: at(9),

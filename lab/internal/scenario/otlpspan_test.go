@@ -14,7 +14,7 @@ import (
 // TestSpansMatchRecord edits the times, the name and the error bound of each span. The verdict must fail after each
 // edit.
 func TestSpansMatchRecord(t *testing.T) {
-	_, all := sent()
+	_, all := sentStartUp()
 	for i, s := range all.Spans {
 		for name, edit := range map[string]func(*otlp.Span){
 			"five years earlier": func(s *otlp.Span) {
@@ -29,10 +29,10 @@ func TestSpansMatchRecord(t *testing.T) {
 			if _, bounded := s.Attributes["podlapse.error_seconds"]; !bounded && name == "no error bound" {
 				continue
 			}
-			timeline, report := sent()
+			timeline, report := sentStartUp()
 			edit(&report.Spans[i])
 			verdict := &Verdict{}
-			verdict.trace(report, timeline)
+			verdict.checkTrace(report, timeline)
 			if !verdict.Failed() {
 				t.Errorf("span %s: %s passes", s.Name, name)
 			}
@@ -41,7 +41,7 @@ func TestSpansMatchRecord(t *testing.T) {
 }
 
 func TestSameSpans(t *testing.T) {
-	_, first := sent()
+	_, first := sentStartUp()
 	for name, test := range map[string]struct {
 		edit func(*otlp.Report)
 		want string

@@ -22,10 +22,10 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// The constant "soon" is the maximum time until the page shows received data. The page does not poll the agent: it
-// receives changes in a stream. If the page misses a change, it never shows this change, so a long limit cannot hide
-// the fault. On a busy machine, the browser once needed more than 5 s.
-const soon = 15 * time.Second
+// pageWait is the maximum time until the page shows received data. The page does not poll the agent: it receives
+// changes in a stream. If the page misses a change, it never shows this change, so a long limit cannot hide the fault.
+// On a busy machine, the browser once needed more than 5 s.
+const pageWait = 15 * time.Second
 
 // showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the
 // node must pull. One pod has an image that is already on the node, and one pod has an image that does not exist.
@@ -67,7 +67,7 @@ func (p *pageRun) run(ctx context.Context) error {
 	if err := p.tab.Go(p.bench.Agent.Server + "/#/?q=" + p.bench.Namespace); err != nil {
 		return err
 	}
-	if err := p.tab.Await("the page to be live", page.Live, soon); err != nil {
+	if err := p.tab.Await("the page to be live", page.Live, pageWait); err != nil {
 		return err
 	}
 	if err := p.start(ctx); err != nil {
@@ -75,7 +75,7 @@ func (p *pageRun) run(ctx context.Context) error {
 	}
 	for _, look := range []func(context.Context) error{
 		p.judgeStarting, p.judgeReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
-		p.judgeWorkload, p.pictures} {
+		p.judgeWorkload, p.savePictures} {
 		if err := look(ctx); err != nil {
 			return err
 		}
@@ -121,27 +121,28 @@ func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod},
 // progress with their downloads.
 func (p *pageRun) judgeStarting(context.Context) error {
 	for _, pod := range p.pods() {
-		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
+		err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), pageWait)
+		if err != nil {
 			return err
 		}
 		p.verdict.Compared++
 	}
 	if err := p.tab.Await("the stuck pod's reason",
 		`document.querySelector('.rows').innerText.includes('ErrImagePull') ||
-			document.querySelector('.rows').innerText.includes('ImagePullBackOff')`, 2*soon); err != nil {
+			document.querySelector('.rows').innerText.includes('ImagePullBackOff')`, 2*pageWait); err != nil {
 		return err
 	}
-	if err := p.picture("starting"); err != nil {
+	if err := p.savePicture("starting"); err != nil {
 		return err
 	}
 	if err := p.follow("#/pulls"); err != nil {
 		return err
 	}
 	if err := p.tab.Await("the page to show the pull",
-		`document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
+		`document.querySelector('.pulling').innerText.includes('/shop:')`, 2*pageWait); err != nil {
 		return err
 	}
-	return errors.Join(p.picture("pulling"), p.judgeDownloads(), p.follow("#/?q="+p.bench.Namespace))
+	return errors.Join(p.savePicture("pulling"), p.judgeDownloads(), p.follow("#/?q="+p.bench.Namespace))
 }
 
 // judgeReady requires that the row of each pod, except the stuck pod, changes to ready. Then the page must list the
@@ -151,7 +152,7 @@ func (p *pageRun) judgeReady(ctx context.Context) error {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {
 			return err
 		}
-		if err := p.tab.Await("the row of pod "+pod+", ready", page.HasRow(pod, agent.Ready), soon); err != nil {
+		if err := p.tab.Await("the row of pod "+pod+", ready", page.HasRow(pod, agent.Ready), pageWait); err != nil {
 			return err
 		}
 		if _, err := p.bench.AwaitSettled(ctx, pod); err != nil {
@@ -167,7 +168,7 @@ func (p *pageRun) judgeReady(ctx context.Context) error {
 		p.verdict.Problem("the page must list the stuck pod first and then the three ready pods, but shows %+v", rows)
 	}
 	p.verdict.Note("the page shows for the stuck pod: %q", rows[0].Verdict)
-	return p.picture("started")
+	return p.savePicture("started")
 }
 
 // follow navigates to a fragment of the address, like a link in the page.
@@ -183,10 +184,10 @@ func (p *pageRun) judgeComplaints(when string) {
 	}
 }
 
-// The method "picture" saves a picture of the tab in the directory of the scenario's files.
-func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
+// savePicture saves a picture of the tab in the directory of the scenario's files.
+func (p *pageRun) savePicture(name string) error { return p.savePictureAs(p.tab, name, false) }
 
-func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {
+func (p *pageRun) savePictureAs(tab *browser.Tab, name string, whole bool) error {
 	if err := os.MkdirAll(keptIn(p.bench), 0o700); err != nil {
 		return fmt.Errorf("save a picture: %w", err)
 	}

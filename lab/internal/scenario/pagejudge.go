@@ -40,7 +40,7 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 	shown := fmt.Sprintf(
 		`document.querySelector('.pod-title h1')?.textContent === %q &&
 			document.querySelectorAll('.wf-rows > .wf-phase').length === %d`, pod, len(timeline.Phases))
-	if err := p.tab.Await("the waterfall of pod "+pod, shown, soon); err != nil {
+	if err := p.tab.Await("the waterfall of pod "+pod, shown, pageWait); err != nil {
 		return err
 	}
 	bars, err := page.Bars(p.tab)
@@ -167,7 +167,8 @@ func (p *pageRun) judgeAddresses(context.Context) error {
 		err = tab.Go(p.bench.Agent.Server + "/" + address)
 		if err == nil {
 			err = tab.Await("the rows at "+address,
-				fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)), soon)
+				fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)),
+				pageWait)
 		}
 		rows, rowsErr := page.Rows(tab)
 		complaints := tab.Complaints()

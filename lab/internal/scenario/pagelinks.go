@@ -18,13 +18,13 @@ func (p *pageRun) judgeLinks(context.Context) error {
 	if err := p.follow("#/pods/" + p.bench.Namespace + "/" + p.cold); err != nil {
 		return err
 	}
-	if err := p.click("the link to the workload", `.pod-view .facts a`); err != nil {
+	if err := p.clickVisible("the link to the workload", `.pod-view .facts a`); err != nil {
 		return err
 	}
 	if err := p.tab.Await("the pods of the workload", fmt.Sprintf(
 		`location.hash.startsWith('#/?owner=') && document.querySelectorAll('.rows > a.row:not([hidden])').length `+
 			`=== %d`,
-		len(p.shop)), soon); err != nil {
+		len(p.shop)), pageWait); err != nil {
 		return err
 	}
 	rows, err := page.Rows(p.tab)
@@ -40,21 +40,21 @@ func (p *pageRun) judgeLinks(context.Context) error {
 	if err := p.follow("#/pods/" + p.bench.Namespace + "/" + p.cold); err != nil {
 		return err
 	}
-	if err := p.click("the link to the registry", `.pod-view td:nth-child(3) > a`); err != nil {
+	if err := p.clickVisible("the link to the registry", `.pod-view td:nth-child(3) > a`); err != nil {
 		return err
 	}
-	if err := p.click("the link to the pods of the registry", `.registry .leads a`); err != nil {
+	if err := p.clickVisible("the link to the pods of the registry", `.registry .leads a`); err != nil {
 		return err
 	}
 	p.verdict.Compared++
 	return p.tab.Await("the pod in the list of the registry", `location.hash.startsWith('#/?registry=') && `+
-		page.HasRow(p.cold, agent.Ready), soon)
+		page.HasRow(p.cold, agent.Ready), pageWait)
 }
 
-// The method "click" waits until the first element that matches a selector is visible, and clicks this element.
-func (p *pageRun) click(what, selector string) error {
+// clickVisible waits until the first element that matches a selector is visible, and clicks this element.
+func (p *pageRun) clickVisible(what, selector string) error {
 	element := fmt.Sprintf("document.querySelector(%q)", selector)
-	if err := p.tab.Await(what, element+"?.checkVisibility()", soon); err != nil {
+	if err := p.tab.Await(what, element+"?.checkVisibility()", pageWait); err != nil {
 		return err
 	}
 	_, err := browser.Ask[int](p.tab, "("+element+".click(), 0)")
@@ -82,7 +82,7 @@ func (p *pageRun) judgeComparison(ctx context.Context) error {
 		return err
 	}
 	if err := p.tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars i').length > 6`,
-		soon); err != nil {
+		pageWait); err != nil {
 		return err
 	}
 	shown, err := browser.Ask[float64](p.tab, `Number([...document.querySelectorAll('.compare-view tr')].at(-1)

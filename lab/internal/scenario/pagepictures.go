@@ -14,8 +14,8 @@ func documentedViews() map[string]string {
 	return map[string]string{"pod-light": pagePicture, "workload": "workload.png"}
 }
 
-// The method "pictures" saves a picture of every view for developers.
-func (p *pageRun) pictures(context.Context) error {
+// savePictures saves a picture of every view for developers.
+func (p *pageRun) savePictures(context.Context) error {
 	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
 	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight},
 		browser.Look{Width: phoneWidth, Height: phoneHeight, Phone: true}
@@ -53,10 +53,10 @@ func (p *pageRun) pictures(context.Context) error {
 		}
 		err = tab.Go(p.bench.Agent.Server + "/" + shot.fragment)
 		if err == nil {
-			err = tab.Await("the view "+shot.name, shot.shown, soon)
+			err = tab.Await("the view "+shot.name, shot.shown, pageWait)
 		}
 		if err == nil {
-			err = p.keep(tab, shot.name, true)
+			err = p.savePictureAs(tab, shot.name, true)
 		}
 		if picture := documentedViews()[shot.name]; err == nil && picture != "" {
 			err = savePagePicture(filepath.Join(keptIn(p.bench), shot.name+".png"), picture)

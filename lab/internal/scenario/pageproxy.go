@@ -31,12 +31,12 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil {
 		return err
 	}
-	server, stop, err := p.proxy(ctx)
+	server, stop, err := p.runProxy(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	agentPod, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "get", "pods", "--namespace="+node.AgentNamespace,
+	agentPod, err := p.runKubectl(ctx, p.b.Node.AdminKubeconfig(), "get", "pods", "--namespace="+node.AgentNamespace,
 		"--selector=app.kubernetes.io/component=agent", "--output=jsonpath={.items[0].metadata.name}")
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := tab.Go(address); err != nil {
 		return err
 	}
-	if err := tab.Await("the page to be live at "+address, page.Live, 2*soon); err != nil {
+	if err := tab.Await("the page to be live at "+address, page.Live, 2*pageWait); err != nil {
 		return err
 	}
 	if err := p.b.CreatePod(ctx, "seen",
@@ -70,7 +70,7 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 		return err
 	}
 	if err := tab.Await("the waterfall of the pod", `document.querySelectorAll('.wf-rows > .wf-phase').length > 3`,
-		soon); err != nil {
+		pageWait); err != nil {
 		return err
 	}
 	v.Compared += 4
@@ -84,8 +84,8 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// The method "proxy" runs "kubectl proxy" and returns the proxy's address.
-func (p plugin) proxy(ctx context.Context) (server string, stop func() error, err error) {
+// runProxy runs "kubectl proxy" and returns the proxy's address.
+func (p plugin) runProxy(ctx context.Context) (server string, stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), "proxy", "--port=0")
 	cmd.Env = []string{"KUBECONFIG=" + p.b.Node.AdminKubeconfig(), "HOME=" + p.dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

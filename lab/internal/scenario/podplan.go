@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type "plan" describes one pod and the delays that are injected into the pod's start-up. The function injectInto
-// sets the network delay and the download rate before the pod exists.
+// plan describes one pod and the delays that are injected into the pod's start-up. The function injectInto sets the
+// network delay and the download rate before the pod exists.
 type plan struct {
 	name         string
 	networkDelay time.Duration
@@ -42,9 +42,9 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// The method "outcomes" returns the possible final states of the start-up. For a pod that completes, the agent reports
-// the state ready if the agent observes this state before the pod completes.
-func (p plan) outcomes() []string {
+// possibleStates returns the possible final states of the start-up. For a pod that completes, the agent reports the
+// state ready if the agent observes this state before the pod completes.
+func (p plan) possibleStates() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
 	}
@@ -62,8 +62,8 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// The method "spec" returns the pod's specification. The argument "cold" is the image of the main container.
-func (p plan) spec(base, cold string) corev1.PodSpec {
+// podSpec returns the pod's specification. The argument "cold" is the image of the main container.
+func (p plan) podSpec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)
 	if p.completes() {
@@ -98,7 +98,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// The type "calls" contains the times of the scenario's requests that start or end a phase.
+// calls contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the time limit of a start-up.
@@ -110,7 +110,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 	var c calls
 	var err error
 	if c.created, err = bench.Dated(func() error {
-		return b.CreatePod(ctx, p.name, p.spec(b.BaseImage, image))
+		return b.CreatePod(ctx, p.name, p.podSpec(b.BaseImage, image))
 	}); err != nil {
 		return c, err
 	}

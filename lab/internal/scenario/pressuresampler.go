@@ -77,8 +77,8 @@ func (w *pressureSampler) look() error {
 	return nil
 }
 
-// The method "nearest" returns the index of the sample nearest to an instant.
-func (w *pressureSampler) nearest(at time.Time) (best int) {
+// nearestSample returns the index of the sample nearest to an instant.
+func (w *pressureSampler) nearestSample(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
 			best = i
@@ -161,9 +161,9 @@ func (w *pressureSampler) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// For each long phase, the method "judge" compares the agent's reported pressure with the measured pressure. At least
-// one phase must have high pressure. If the argument "phases" is not empty, at least one of the phases in this argument
-// must have high pressure. The verdict must also mention the pressure.
+// judge compares the reported pressure of each long phase with the measured pressure. At least one phase must have high
+// pressure. If the argument "phases" is not empty, at least one of the phases in this argument must have high pressure.
+// The verdict must also mention the pressure.
 func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -181,7 +181,7 @@ func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...s
 		if length < leastPressed || phase.StartAt.Before(w.at[0]) {
 			continue
 		}
-		from, to := w.nearest(phase.StartAt), w.nearest(phase.EndAt)
+		from, to := w.nearestSample(phase.StartAt), w.nearestSample(phase.EndAt)
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
 		if phase.Pressure == nil || math.Abs(w.reportedShare(*phase.Pressure)-truth) > within {
@@ -204,9 +204,9 @@ func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// The function "busy" keeps the given number of tasks running until the caller calls the returned function "rest". Each
-// task is an operating system thread, because the kernel counts only waiting threads.
-func busy(tasks int) (rest func()) {
+// keepBusy keeps the given number of tasks running until the caller calls the returned function "rest". Each task is an
+// operating system thread, because the kernel counts only waiting threads.
+func keepBusy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(usual + tasks)

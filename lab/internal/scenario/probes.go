@@ -28,8 +28,8 @@ const (
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
-// askedOf is a probe in the probes file, with the expected result and the expected duration of its attempts.
-type askedOf struct {
+// probeCase is a probe in the probes file, with the expected result and the expected duration of its attempts.
+type probeCase struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
 	result     string
@@ -68,7 +68,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	var work errgroup.Group
 	work.Go(func() error { _, err := startPlain(ctx, b, "cold", cold); return err })
-	all = append(all, askedOf{"registry:" + well, "registry", "", "ok", "first_byte", 0})
+	all = append(all, probeCase{"registry:" + well, "registry", "", "ok", "first_byte", 0})
 	defer func() { _ = work.Wait() }()
 	if err := awaitProbes(ctx, b, all); err != nil {
 		v.Problem("%v", err)
@@ -81,7 +81,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	for _, p := range all {
-		p.judge(text, v)
+		p.checkAttempts(text, v)
 	}
 	if err := judgeProbeLog(b, v); err != nil {
 		return err
@@ -90,16 +90,16 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 }
 
 // probesOf returns the probes of the file with their expected results.
-func probesOf(nameServer, well string, targets *probeTargets) []askedOf {
-	dns := func(name, result string, least time.Duration) askedOf {
-		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, nameServer), result,
+func probesOf(nameServer, well string, targets *probeTargets) []probeCase {
+	dns := func(name, result string, least time.Duration) probeCase {
+		return probeCase{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, nameServer), result,
 			"dns", least}
 	}
-	registry := func(name, address, result, stage string, least time.Duration) askedOf {
-		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result,
+	registry := func(name, address, result, stage string, least time.Duration) probeCase {
+		return probeCase{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result,
 			stage, least}
 	}
-	return []askedOf{
+	return []probeCase{
 		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0),
 		dns("silent", "timeout", probeTimeout),
 		{"dns-dead", "dns", fmt.Sprintf("target: well.lab., server: %q", targets.dead), "dns_error", "dns", 0},
@@ -120,7 +120,7 @@ func probesOf(nameServer, well string, targets *probeTargets) []askedOf {
 }
 
 // awaitProbes waits until the agent has tried each probe several times.
-func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
+func awaitProbes(ctx context.Context, b *bench.Bench, all []probeCase) error {
 	const attempts = 4
 	return b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second,
 		100*time.Millisecond, func(ctx context.Context) error {
@@ -210,7 +210,7 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 
 // probesFile writes the file with the agent's probes. The file also makes the agent probe the registries from which
 // pods pull.
-func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
+func probesFile(b *bench.Bench, all []probeCase, plain string) (string, error) {
 	var text strings.Builder
 	pace := fmt.Sprintf("interval: 1s, timeout: %s, jitter: 100ms", probeTimeout)
 	text.WriteString("probes:\n")
@@ -229,9 +229,9 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// The method "judge" requires that every attempt has the expected result in the expected stage, and that the attempts
-// take about the expected time on average.
-func (p askedOf) judge(text string, v *Verdict) {
+// checkAttempts requires that every attempt has the expected result in the expected stage, and that the attempts take
+// about the expected time on average.
+func (p probeCase) checkAttempts(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},
 			labels...)...)
@@ -294,8 +294,8 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function "free" returns a loopback address without a listener.
-func free() (string, error) {
+// unusedAddress returns a loopback address without a listener.
+func unusedAddress() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)

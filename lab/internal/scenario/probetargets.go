@@ -131,7 +131,7 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 			return nil, err
 		}
 	}
-	if t.dead, err = free(); err != nil {
+	if t.dead, err = unusedAddress(); err != nil {
 		stop()
 		return nil, err
 	}

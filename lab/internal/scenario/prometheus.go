@@ -85,8 +85,10 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 	return samples[0].Value, nil
 }
 
-// The method "expect" compares the only sample of an expression with a number.
-func (p *promRun) expect(ctx context.Context, client prometheus.Client, expression string, want, within float64) error {
+// expectSample compares the only sample of an expression with a number.
+func (p *promRun) expectSample(
+	ctx context.Context, client prometheus.Client, expression string, want, within float64,
+) error {
 	got, err := p.value(ctx, client, expression)
 	if err != nil {
 		return err
@@ -111,8 +113,8 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(p.expect(ctx, client, `up{job="podlapse"}`, 1, 0),
-			p.expect(ctx, client, count, float64(len(p.pods)), 0)); err != nil {
+		if err := errors.Join(p.expectSample(ctx, client, `up{job="podlapse"}`, 1, 0),
+			p.expectSample(ctx, client, count, float64(len(p.pods)), 0)); err != nil {
 			return err
 		}
 	}
@@ -160,7 +162,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 		p.verdict.Contract(pod.timeline)
 		p.verdict.requireDownload(pod.timeline, mainName)
 	}
-	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), roundingError)
+	return p.expectSample(ctx, p.classic, startupHistogram+"_sum", p.sum(), roundingError)
 }
 
 // The edges of the buckets in the agent's histograms, in seconds. The histogram of pulls has fewer buckets than the
@@ -194,7 +196,7 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 		}
 		p.verdict.Note("pod %s: the quantile from native buckets is %.3f", pod.plan.name, got)
 	}
-	return p.expect(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), roundingError)
+	return p.expectSample(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), roundingError)
 }
 
 // judgeExemplars requires an exemplar for each pod. The exemplar must have the pod's duration and refer to the pod's
@@ -240,7 +242,7 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 // judgePulls checks the pulls of the three images. The scenario throttled two of the three pulls.
 func (p *promRun) judgePulls(ctx context.Context) error {
 	selector := fmt.Sprintf(`{outcome="downloaded",registry=%q}`, layout.Address(layout.RegistryPort))
-	if err := p.expect(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {
+	if err := p.expectSample(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {
 		return err
 	}
 	truth, err := p.bench.PullTruth(ctx, "middle")

@@ -35,7 +35,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			seconds(queued), seconds(reported))
 	}
 	last := truth[len(truth)-1]
-	if last.Failed() || last.Call.StartAt.IsZero() || last.Asked.EndAt.IsZero() {
+	if last.Failed() || last.Call.StartAt.IsZero() || last.RegistryTime.EndAt.IsZero() {
 		return
 	}
 	for _, phase := range timeline.Phases {
@@ -43,7 +43,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			slices.Contains(phase.MergedWith, "pull") {
 			continue
 		}
-		if under := sharedDuration(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
+		if under := sharedDuration(phase, last.Call.StartAt, last.RegistryTime.EndAt); under > exact+slack {
 			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, so the phase \"pull\" "+
 				"must be among the "+
 				"candidates %q", what, seconds(under), phase.MergedWith)

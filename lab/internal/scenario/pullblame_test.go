@@ -14,9 +14,9 @@ import (
 // manifest.
 func TestJudgeBlame(t *testing.T) {
 	truth := []bench.Attempt{{Pod: "pod", Container: mainName, RequestedAt: after(0),
-		ReportedAt: after(32 * time.Second),
-		Call:       bench.PullCall{Span: span(10*time.Millisecond, 32*time.Second)},
-		Asked:      span(20*time.Millisecond, 31*time.Second), ResolvedAt: after(30 * time.Second)}}
+		ReportedAt:   after(32 * time.Second),
+		Call:         bench.PullCall{Span: span(10*time.Millisecond, 32*time.Second)},
+		RegistryTime: span(20*time.Millisecond, 31*time.Second), ResolvedAt: after(30 * time.Second)}}
 	unattributed := func(merged ...string) agent.Phase {
 		phase := reported(agent.Unattributed, 0, 30*time.Second, 30*time.Second)
 		phase.MergedWith = merged

@@ -21,8 +21,8 @@ type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// The field "failures" is the number of failed pulls before the function "repair" ends the fault. Zero means that
-	// no pull fails. If the field "failures" is positive and the field "repair" is nil, every pull of the image fails.
+	// failures is the number of failed pulls before the function "repair" ends the fault. Zero means that no pull
+	// fails. If failures is positive and repair is nil, every pull of the image fails.
 	failures int
 	repair   func(context.Context) error
 	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After
@@ -88,7 +88,7 @@ func (p *pullRun) createCases(ctx context.Context) (backoff pullCase, failing, a
 		}
 		failing = append(failing, c)
 	}
-	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.otherPlatformCase, p.unknownHost,
+	for _, make := range []func(context.Context) (pullCase, error){p.caseWithReset, p.otherPlatformCase, p.unknownHost,
 		p.noListener} {
 		c, err := make(ctx)
 		if err != nil {
@@ -137,9 +137,9 @@ func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// The method "reset" returns a case whose download the registry interrupts once in the middle of the layer. After the
+// caseWithReset returns a case whose download the registry interrupts once in the middle of the layer. After the
 // interruption, the runtime gives up the pull.
-func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
+func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	image, err := p.pushColdImage(ctx, "reset")
 	if err != nil {
 		return pullCase{}, err
@@ -256,7 +256,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 		if err != nil {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
-		if err := j.judge(ctx, c, timeline); err != nil {
+		if err := j.judgePulls(ctx, c, timeline); err != nil {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
 	}
@@ -317,7 +317,7 @@ func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 // until the agent has observed a failure. For all other pods, judgedTimeline waits until the pod has settled.
 func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
-		return j.settled(ctx, c.pod)
+		return j.settledTimeline(ctx, c.pod)
 	}
 	var timeline agent.Timeline
 	want := c.wants[0]
@@ -340,5 +340,5 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 	if err != nil {
 		return timeline, err
 	}
-	return timeline, j.keep(timeline)
+	return timeline, j.saveTimeline(timeline)
 }

@@ -166,14 +166,14 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// The method "limit" returns the largest allowed difference between a reported duration of the attempt and the truth.
-// If the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
-// the evidence is not exact, "limit" adds the agent's error bound to the constant "exact". The agent's error bound must
-// not exceed the error bound that the agent's evidence allows.
+// tolerance returns the largest allowed difference between a reported duration of the attempt and the truth. If
+// the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
+// the evidence is not exact, tolerance adds the agent's error bound to the constant "exact". The agent's error
+// bound must not exceed the error bound that the agent's evidence allows.
 //
 // An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The larger error bound
 // does not raise the limit, because the true durations of pulls in the lab never include the run of a plugin.
-func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
+func (j *pullJudge) tolerance(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact
 	}

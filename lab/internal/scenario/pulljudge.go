@@ -26,9 +26,8 @@ type unseenPull struct {
 // difference.
 const seenByRegistry = exact / 2
 
-// The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
-// registry.
-func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
+// judgePulls compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
+func (j *pullJudge) judgePulls(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
 		var err error
@@ -68,7 +67,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	if want.container != mainName {
 		what += " " + want.container
 	}
-	problem := want.inconclusive(c, truth)
+	problem := want.whyInconclusive(c, truth)
 	if problem == "" && j.stack.Containerd.Mirror && slices.ContainsFunc(truth,
 		func(a bench.Attempt) bool { return a.Direct }) {
 		problem = "the node did not use the mirror"
@@ -124,8 +123,8 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// The method "inconclusive" returns the reason why the case is not conclusive, or an empty string.
-func (w wantedPull) inconclusive(c pullCase, truth []bench.Attempt) string {
+// whyInconclusive returns the reason why the case is not conclusive, or an empty string.
+func (w wantedPull) whyInconclusive(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
 		hit = hit || a.Hit
@@ -185,16 +184,16 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighborInstants, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
-		j.unseen = append(j.unseen, unseenPull{what, truth.Call.Length() - truth.Asked.Length()})
+		j.unseen = append(j.unseen, unseenPull{what, truth.Call.Length() - truth.RegistryTime.Length()})
 	}
-	limit := j.limit(what, pull.Error, truth, j.sources.largestLengthError(truth, near))
+	limit := j.tolerance(what, pull.Error, truth, j.sources.largestLengthError(truth, near))
 	if truth.Failed() {
 		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	j.length(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
-	j.length(what+" pull", happened.Length(), pull.PullSeconds, limit)
-	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
+	j.compareLength(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
+	j.compareLength(what+" pull", happened.Length(), pull.PullSeconds, limit)
+	if pull.DownloadedAt.IsZero() || truth.RegistryTime.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
@@ -205,9 +204,9 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	}
-	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
+	if off := pull.DownloadedAt.Sub(truth.RegistryTime.EndAt); off < -exact || off > exact+limit+storing {
 		j.verdict.Problem("%s: the last byte arrived at %s, and the runtime needed %s s to store the content, but the "+
-			"agent reports %s", what, clock(truth.Asked.EndAt), seconds(storing), clock(pull.DownloadedAt))
+			"agent reports %s", what, clock(truth.RegistryTime.EndAt), seconds(storing), clock(pull.DownloadedAt))
 	}
 }
 
@@ -229,9 +228,9 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// The method "length" compares a reported duration with the truth. An agent that lacks a source is allowed to omit the
+// compareLength compares a reported duration with the truth. An agent that lacks a source is allowed to omit the
 // duration.
-func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
+func (j *pullJudge) compareLength(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.sources.isFull() {
 		return

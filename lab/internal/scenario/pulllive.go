@@ -23,10 +23,10 @@ type realPull struct {
 
 // liveResponse is the agent's response about the pulls in progress at one time.
 type liveResponse struct {
-	asked bench.Span
+	query bench.Span
 	items []agent.Live
-	// The field "starting" contains the timelines of the starting pods. The field "startingAt" contains the start and
-	// the end of the request for these timelines.
+	// starting contains the timelines of the starting pods. startingAt contains the start and the end of the request
+	// for these timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -35,7 +35,7 @@ type liveResponse struct {
 type liveWatch struct {
 	cancel    context.CancelFunc
 	ended     chan error
-	responses []liveResponse // valid only after the method "stop" has returned
+	responses []liveResponse // valid only after endQueries has returned
 }
 
 // liveWatches contains the watches of several agents.
@@ -51,7 +51,7 @@ func (p *pullRun) watchLive(ctx context.Context) (all liveWatches) {
 
 func (all liveWatches) stop() (err error) {
 	for _, w := range all {
-		err = errors.Join(err, w.stop())
+		err = errors.Join(err, w.endQueries())
 	}
 	return err
 }
@@ -64,7 +64,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 		for {
 			var response liveResponse
 			var err error
-			response.asked, err = bench.Dated(func() error { response.items, err = client.Pulls(ctx); return err })
+			response.query, err = bench.Dated(func() error { response.items, err = client.Pulls(ctx); return err })
 			if err == nil {
 				response.startingAt, err = bench.Dated(func() error {
 					response.starting, err = client.Starting(ctx)
@@ -85,8 +85,8 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// The method "stop" ends the queries. The caller must call "stop" exactly once.
-func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
+// endQueries ends the queries. The caller must call endQueries exactly once.
+func (w *liveWatch) endQueries() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
 // while the pull is in progress.
@@ -98,8 +98,8 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	for _, response := range watched.responses {
 		for _, item := range response.items {
 			j.verdict.Compared++
-			truth, found := j.findRealPull(item, bench.Span{StartAt: response.asked.StartAt.Add(-slack),
-				EndAt: response.asked.EndAt.Add(slack)})
+			truth, found := j.findRealPull(item, bench.Span{StartAt: response.query.StartAt.Add(-slack),
+				EndAt: response.query.EndAt.Add(slack)})
 			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod,
 				item.Container)
 			switch {

@@ -60,7 +60,7 @@ func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
 
 // pluginsName returns the name that the kubelet passes to the plugin for an image.
 func pluginsName(reference string) string {
-	return layout.Address(layout.RegistryPort) + "/" + repository(reference)
+	return layout.Address(layout.RegistryPort) + "/" + repositoryOf(reference)
 }
 
 // judgePlugin checks the agent's report about the kubelet's wait for a slow credential provider plugin before a pull.

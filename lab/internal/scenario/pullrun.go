@@ -35,7 +35,7 @@ type pullJudge struct {
 }
 
 // watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,
-// and the other additional agent has no container runtime. The method "report" stops the additional agents.
+// and the other additional agent has no container runtime. checkAgents stops the additional agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	collector, err := b.CollectPulls()
 	if err != nil {
@@ -64,9 +64,9 @@ func (p *pullRun) watchedBy(o bench.Observer, s agentSources) {
 // settle waits until all agents have run for five seconds.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
-// The method "report" checks the records of the additional agents, adds the results for each agent to the verdict, and
-// stops the additional agents. Play checks the records of the node's own agent.
-func (p *pullRun) report(v *Verdict) error {
+// checkAgents checks the records of the additional agents, adds the results for each agent to the verdict, and stops
+// the additional agents. Play checks the records of the node's own agent.
+func (p *pullRun) checkAgents(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {
 			if err := judgeRecords(j.agent, j.verdict); err != nil {
@@ -78,18 +78,18 @@ func (p *pullRun) report(v *Verdict) error {
 	return errors.Join(p.judgeSecrecy(v), p.bench.Node.StopExtraAgents())
 }
 
-// The method "settled" returns the agent's timeline of a pod after the pod has settled.
-func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
+// settledTimeline returns the agent's timeline of a pod after the pod has settled.
+func (j *pullJudge) settledTimeline(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
 		return timeline, fmt.Errorf("%s: %w", j.sources, err)
 	}
-	return timeline, j.keep(timeline)
+	return timeline, j.saveTimeline(timeline)
 }
 
-// The method "keep" saves a timeline for developers.
-func (j *pullJudge) keep(timeline agent.Timeline) error {
-	return keepAs(j.bench, timeline.Name+j.sources.suffix(), timeline)
+// saveTimeline saves a timeline for developers.
+func (j *pullJudge) saveTimeline(timeline agent.Timeline) error {
+	return saveTimelineAs(j.bench, timeline.Name+j.sources.suffix(), timeline)
 }
 
 func (j *pullJudge) wasPulled(g realPull) {

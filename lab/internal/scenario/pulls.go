@@ -25,7 +25,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.report(v)) }()
+	defer func() { err = errors.Join(err, p.checkAgents(v)) }()
 	backoff, failing, alone, err := p.createCases(ctx)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The function "retried" returns a pod whose pull failed once, and the correct report of an agent about this pod.
-func retried() (pullCase, []bench.Attempt, agent.Timeline) {
+// retriedPod returns a pod whose pull failed once, and the correct report of an agent about this pod.
+func retriedPod() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
 	c.repair = nil
@@ -23,9 +23,10 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ReportedAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
 		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ReportedAt: after(13 * time.Second),
-			Call:  bench.PullCall{Span: span(11*time.Second, 13*time.Second)},
-			Asked: span(11*time.Second, 12990*time.Millisecond), Number: 1, ResolvedAt: after(11500 * time.Millisecond),
-			Bytes: 600_000, BlobBytes: 599_000},
+			Call:         bench.PullCall{Span: span(11*time.Second, 13*time.Second)},
+			RegistryTime: span(11*time.Second, 12990*time.Millisecond), Number: 1,
+			ResolvedAt: after(11500 * time.Millisecond),
+			Bytes:      600_000, BlobBytes: 599_000},
 	}
 	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0),
 		SettledAt: after(13 * time.Second), TotalSeconds: "13",
@@ -155,7 +156,7 @@ func TestDownloadedAt(t *testing.T) {
 		"stored late, too early":         {13600 * ms, 12930 * ms, "last byte"},
 		"stored at once, too late":       {12995 * ms, 13100 * ms, "last byte"},
 	} {
-		_, truth, timeline := retried()
+		_, truth, timeline := retriedPod()
 		a, pull := truth[1], timeline.Pulls[1]
 		pull.DownloadedAt = after(test.downloaded)
 		if test.stored > 0 {
@@ -169,7 +170,7 @@ func TestDownloadedAt(t *testing.T) {
 
 func TestPullVerdict(t *testing.T) {
 	for name, test := range pullVerdicts {
-		c, truth, timeline := retried()
+		c, truth, timeline := retriedPod()
 		c.repair = func(context.Context) error { return nil }
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), sources: test.sources}
@@ -199,7 +200,7 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 			"evidence shows the pull's duration"},
 		"no duration of a short pull": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
 	} {
-		_, truth, timeline := retried()
+		_, truth, timeline := retriedPod()
 		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
 		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
@@ -223,11 +224,11 @@ func TestPullCaseIsNotConclusive(t *testing.T) {
 		"too fast":         func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
 		"present":          func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {
-		c, truth, _ := retried()
-		if c.wants[0].inconclusive(c, truth) != "" {
+		c, truth, _ := retriedPod()
+		if c.wants[0].whyInconclusive(c, truth) != "" {
 			t.Fatal("the unchanged case is not conclusive")
 		}
-		if edit(&c, &truth); c.wants[0].inconclusive(c, truth) == "" {
+		if edit(&c, &truth); c.wants[0].whyInconclusive(c, truth) == "" {
 			t.Errorf("%s: the case counts as conclusive", name)
 		}
 	}
@@ -318,7 +319,7 @@ func TestLivePulls(t *testing.T) {
 		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second), called: span(1500*time.Millisecond, 5*time.Second)}}
 		j.verdict.Compared = 1
-		j.judgeLive(&liveWatch{responses: []liveResponse{{asked: span(test.at, test.at), items: test.items,
+		j.judgeLive(&liveWatch{responses: []liveResponse{{query: span(test.at, test.at), items: test.items,
 			starting: test.starting, startingAt: span(test.at, test.at)}}})
 		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") ||
 			!strings.Contains(got, test.want) {

@@ -90,7 +90,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 			return err
 		}
 		c.mayShare = true
-		if err := j.judge(ctx, c, timeline); err != nil {
+		if err := j.judgePulls(ctx, c, timeline); err != nil {
 			return err
 		}
 		attempts, err := j.attemptsOf(ctx, c.pod, c.wants[0])
@@ -188,7 +188,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	serial := how == "serial"
 	timelines := make(map[string]agent.Timeline)
 	for _, pod := range pods {
-		timeline, err := j.settled(ctx, pod)
+		timeline, err := j.settledTimeline(ctx, pod)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 		return
 	}
 	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
-		length > queue+j.limit(waited.Pod+" blocker", pull.Error, waited, j.sources.largestError(waited, near)) {
+		length > queue+j.tolerance(waited.Pod+" blocker", pull.Error, waited, j.sources.largestError(waited, near)) {
 		j.verdict.Problem("%s: the pull waited %s in the queue, but the agent reports a wait of %q s for pod %s",
 			waited.Pod, seconds(queue),
 			by.Seconds, by.Pod)

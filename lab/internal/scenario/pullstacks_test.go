@@ -56,7 +56,7 @@ func TestBytesByStack(t *testing.T) {
 		"too many, discarded, without Events": {"eks", withoutEvents, more, "reports 600001"},
 		"none, discarded, without Events":     {"eks", withoutEvents, nil, ""},
 	} {
-		c, truth, timeline := retried()
+		c, truth, timeline := retriedPod()
 		timeline.Pulls[1].Download = test.download
 		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
 		j.judgeBytes(name, c, truth[1], timeline.Pulls[1])
@@ -115,7 +115,7 @@ func TestMirrorMustBeUsed(t *testing.T) {
 		"from the mirror":   {"mirror", false, ""},
 		"from the registry": {"mirror", true, "did not use the mirror"},
 	} {
-		c, truth, timeline := retried()
+		c, truth, timeline := retriedPod()
 		c.repair = func(context.Context) error { return nil }
 		truth[1].Direct = test.direct
 		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: allSources}
@@ -129,7 +129,7 @@ func TestMirrorMustBeUsed(t *testing.T) {
 func TestPluginTimeByStack(t *testing.T) {
 	const ms = time.Millisecond
 	truth := bench.Attempt{Pod: "pod", Container: "c1", RequestedAt: after(0), ReportedAt: after(1035 * ms),
-		Call: bench.PullCall{Span: span(2*ms, 1033*ms)}, Asked: span(4*ms, 1026*ms), ResolvedAt: after(12 * ms)}
+		Call: bench.PullCall{Span: span(2*ms, 1033*ms)}, RegistryTime: span(4*ms, 1026*ms), ResolvedAt: after(12 * ms)}
 	const tooLarge = "its evidence allows at most"
 	for name, test := range map[string]struct {
 		stack        string
@@ -157,7 +157,7 @@ func TestPluginTimeByStack(t *testing.T) {
 }
 
 func retriedPull(duration, stated string) (pull agent.Pull) {
-	_, _, timeline := retried()
+	_, _, timeline := retriedPod()
 	pull = timeline.Pulls[1]
 	pull.QueueSeconds, pull.DownloadedAt = "0.001", time.Time{}
 	pull.PullSeconds, pull.Error = json.Number(duration), json.Number(stated)

@@ -240,10 +240,10 @@ func awaitReport(ctx context.Context, b *bench.Bench, total int) (fleetReport, e
 }
 
 func awaitReportOf(ctx context.Context, b *bench.Bench, total int,
-	ask func(context.Context) (string, error)) (found fleetReport, err error) {
+	runReport func(context.Context) (string, error)) (found fleetReport, err error) {
 	err = b.Node.Report.Wait(ctx, "the report to contain all start-ups", time.Minute, 500*time.Millisecond,
 		func(ctx context.Context) error {
-			text, err := ask(ctx)
+			text, err := runReport(ctx)
 			if err != nil {
 				return err
 			}

@@ -180,7 +180,7 @@ func TestReportNodes(t *testing.T) {
 		v := &Verdict{}
 		slow := []time.Duration{3 * time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second,
 			3 * time.Second}
-		v.judgeNodes(report, 24, slow, truth.work())
+		v.judgeNodes(report, 24, slow, truth.meanWork())
 		wrong := strings.Join(v.Wrong(), "\n")
 		if (wrong != "") != (test.want != "") || !strings.Contains(wrong, test.want) {
 			t.Errorf("%s: %q, want %q", name, wrong, test.want)
@@ -192,7 +192,7 @@ func TestReportNodes(t *testing.T) {
 // the node's work.
 func TestReportWork(t *testing.T) {
 	truth, _ := exampleReport()
-	want := truth.work()
+	want := truth.meanWork()
 	if least, most := 900*time.Millisecond, 950*time.Millisecond; want < least || want > most {
 		t.Errorf("work of %s, want %s to %s", want, least, most)
 	}
@@ -202,7 +202,7 @@ func TestReportWork(t *testing.T) {
 		}
 	}
 	truth.startUps[brokenName][0][runtimeCause] = time.Minute
-	if got := truth.work(); got != want {
+	if got := truth.meanWork(); got != want {
 		t.Errorf("work of %s, want %s", got, want)
 	}
 }

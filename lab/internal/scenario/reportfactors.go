@@ -13,14 +13,14 @@ func (v *Verdict) judgeFactors(r fleetReport, t reportTruth) {
 	v.compareFactor("registry "+node.OtherRegistry, t.registryFactor(), registry, there)
 	for name, reference := range t.images {
 		row, there := r.Images.row(reference)
-		slow := far(name) || name == "large"
+		slow := isFar(name) || name == "large"
 		if there {
 			v.compareNumber("pull of "+name, t.pulls[name].Round(time.Second), t.pulls[name], row.Seconds, limit)
 		}
 		if slow {
 			v.compareFactor("image of "+name, t.imageFactor(name), row, there)
 		}
-		if far(name) {
+		if isFar(name) {
 			row, there := r.Workloads.row("deployment " + t.namespace + "/" + name)
 			total, expected := t.startUp(name, nil)
 			v.compareFactor("workload "+name, total.Seconds()/expected.Seconds(), row, there)

@@ -52,7 +52,7 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 	v.Compared++
 	return m, b.Node.Report.Wait(ctx, "the report from Prometheus", 10*time.Second, reportScrape,
 		func(ctx context.Context) error {
-			text, err := m.ask(ctx)
+			text, err := m.runReport(ctx)
 			if want := "2 nodes, 0 start-ups (0 failed)"; err == nil && (!strings.Contains(text, want) ||
 				strings.Count(text, "(no start-ups in this time)") != 2) {
 				err = fmt.Errorf("before the first start-up, the report must contain %q, and must contain \"(no "+
@@ -62,8 +62,8 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 		})
 }
 
-// ask runs the command "report", and returns its output.
-func (m reportMetrics) ask(ctx context.Context, arguments ...string) (string, error) {
+// runReport runs the command "report", and returns its output.
+func (m reportMetrics) runReport(ctx context.Context, arguments ...string) (string, error) {
 	return runAgent(ctx, m.b, append(reportFrom(m.client.Server), arguments...)...)
 }
 
@@ -83,7 +83,7 @@ func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTr
 		return err
 	}
 	began := time.Now()
-	text, err := m.ask(ctx, "-o", "json")
+	text, err := m.runReport(ctx, "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTr
 	}
 	m.v.judgeEstimates(found, agents)
 	m.v.judgeMeasured(found, t, slow)
-	if text, err = m.ask(ctx); err != nil {
+	if text, err = m.runReport(ctx); err != nil {
 		return err
 	}
 	m.v.Note("report from Prometheus:\n%s", text)
@@ -133,7 +133,7 @@ func (v *Verdict) compareEstimate(what string, estimate, sum json.Number) {
 // judgeMeasured compares the report from Prometheus with the injected faults. The argument "slow" contains the true
 // durations of the slow node's start-ups.
 func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Duration) {
-	v.judgeWorstNode(r.Nodes, slow, t.work())
+	v.judgeWorstNode(r.Nodes, slow, t.meanWork())
 	registry, there := r.Registries.row(node.OtherRegistry)
 	v.compareFactor("Prometheus: registry "+node.OtherRegistry, t.registryFactor(), registry, there)
 	if v.Compared++; len(r.Registries.Items) != 1 || registry.Pulls != reportFar {
@@ -161,7 +161,7 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	}
 	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
 	for name := range t.images {
-		if row, there := of(name); far(name) {
+		if row, there := of(name); isFar(name) {
 			// The report from Prometheus compares a workload with the start-ups of other workloads on all nodes,
 			// including the slow node.
 			total, expected := t.startUp(name, slowStartUps(slow))

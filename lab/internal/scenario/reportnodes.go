@@ -76,17 +76,17 @@ func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, run slowNod
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(kubeconfig)) }()
-	ask := func(ctx context.Context, arguments ...string) (string, error) {
-		return askPartial(ctx, b, append([]string{"report", "--kubeconfig", kubeconfig}, arguments...)...)
+	runReport := func(ctx context.Context, arguments ...string) (string, error) {
+		return runPartial(ctx, b, append([]string{"report", "--kubeconfig", kubeconfig}, arguments...)...)
 	}
 	report, err := awaitReportOf(ctx, b, run.total+slowPods, func(ctx context.Context) (string, error) {
-		return ask(ctx, "-o", "json")
+		return runReport(ctx, "-o", "json")
 	})
 	if err != nil {
 		return err
 	}
-	v.judgeNodes(report, run.total+slowPods, slow, run.truth.work())
-	text, err := ask(ctx)
+	v.judgeNodes(report, run.total+slowPods, slow, run.truth.meanWork())
+	text, err := runReport(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,9 +135,9 @@ func startSlow(ctx context.Context, b *bench.Bench, runtime *synthetic.Runtime,
 
 func slowName(i int) string { return fmt.Sprintf("slow-%d", i) }
 
-// askPartial runs a command of the agent's program, and returns its output. The exit code must show that an agent did
+// runPartial runs a command of the agent's program, and returns its output. The exit code must show that an agent did
 // not respond.
-func askPartial(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+func runPartial(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
 	var exited *exec.ExitError
 	command := strings.Join(arguments, " ")

@@ -21,8 +21,8 @@ const (
 // Prometheus hangs or crashes while the command runs, Prometheus has no rules, and Prometheus has no data. At the end,
 // judgeRemedies stops Prometheus.
 func (m reportMetrics) judgeRemedies(ctx context.Context) error {
-	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refused,
-		"http://"+refused)
+	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refusedAddress,
+		"http://"+refusedAddress)
 	m.requireRemedy(ctx, "another server", exitFailed, "Set --prometheus to the URL of a Prometheus server",
 		m.b.Agent.Server)
 	m.requireRemedy(ctx, "wrong path", exitFailed, "The server must respond at "+m.client.Server+"/none/api/v1/query",

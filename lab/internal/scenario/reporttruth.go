@@ -54,7 +54,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 		}
 		call := attempts[0].Call.Length()
 		// For pulls under the registry's second name, the registry's log has no requests.
-		if t.pulls[name] = attempts[0].Asked.Length(); t.pulls[name] == 0 {
+		if t.pulls[name] = attempts[0].RegistryTime.Length(); t.pulls[name] == 0 {
 			t.pulls[name] = call
 		}
 		unpacked[name] = call - t.pulls[name]
@@ -107,8 +107,8 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 		appCause: seen.ReadyAt.Sub(running)}, nil
 }
 
-// The function "far" reports whether the image of a workload comes from the slow registry.
-func far(workload string) bool { return strings.HasPrefix(workload, "far-") }
+// isFar reports whether the image of a workload comes from the slow registry.
+func isFar(workload string) bool { return strings.HasPrefix(workload, "far-") }
 
 // sumOfPulls returns the total duration and the number of the pulls of all workloads for which "selects" returns true.
 func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Duration, count int) {
@@ -124,8 +124,8 @@ func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Du
 // the time for its bytes, as in the definition of the registry factor in docs/monitoring.md.
 func (t reportTruth) registryFactor() float64 {
 	const overhead, mebibyte = 0.5, 1 << 20
-	slow, slowCount := t.sumOfPulls(far)
-	others, count := t.sumOfPulls(func(name string) bool { return !far(name) })
+	slow, slowCount := t.sumOfPulls(isFar)
+	others, count := t.sumOfPulls(func(name string) bool { return !isFar(name) })
 	bytes := float64((count-1)*reportSize+reportLarge) / mebibyte
 	perMebibyte := max(others.Seconds()-overhead*float64(count), others.Seconds()/10) / bytes
 	expected := perMebibyte*float64(slowCount*reportSize)/mebibyte + overhead*float64(slowCount)
@@ -160,9 +160,9 @@ func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expecte
 	return mine.total(), expected
 }
 
-// The method "work" returns the mean time per start-up that the node needed for its own work. The start-up with the
-// missing ConfigMap does not count.
-func (t reportTruth) work() time.Duration {
+// meanWork returns the mean time per start-up that the node needed for its own work. The start-up with the missing
+// ConfigMap does not count.
+func (t reportTruth) meanWork() time.Duration {
 	var all []time.Duration
 	for name, startUps := range t.startUps {
 		for _, s := range startUps {

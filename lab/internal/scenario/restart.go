@@ -68,7 +68,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 			if err != nil {
 				return err
 			}
-			truths[i], err = p.ask(together, b, watched.Of(p.name), c)
+			truths[i], err = p.collectTruth(together, b, watched.Of(p.name), c)
 			return err
 		})
 	}
@@ -160,7 +160,7 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 		if records, err = b.Records(); err != nil {
 			return records, err
 		}
-		if len(missing(plans, records.Timelines)) == 0 {
+		if len(withoutRecord(plans, records.Timelines)) == 0 {
 			break
 		}
 		if err := sleep(ctx, 500*time.Millisecond); err != nil {
@@ -173,8 +173,8 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 	return b.Records()
 }
 
-// The function "missing" returns the names of the pods without a record.
-func missing(plans []plan, timelines []agent.Timeline) (names []string) {
+// withoutRecord returns the names of the pods without a record.
+func withoutRecord(plans []plan, timelines []agent.Timeline) (names []string) {
 	reported := make(map[string]bool)
 	for _, timeline := range timelines {
 		reported[timeline.Name] = true
@@ -190,7 +190,7 @@ func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 // judgeRestarts requires that each pod is reported once, with its true phases. Repeated records with the same ID are
 // allowed.
 func judgeRestarts(t tally, plans []plan, truths []knownStartUp, records agent.Records, v *Verdict) {
-	for _, name := range missing(plans, records.Timelines) {
+	for _, name := range withoutRecord(plans, records.Timelines) {
 		v.Problem("pod %s was never reported, want one record", name)
 	}
 	once := agent.Once(records.Timelines)
@@ -215,8 +215,8 @@ func judgeRestarts(t tally, plans []plan, truths []knownStartUp, records agent.R
 			v.Problem("pod %s was reported, but does not exist", timeline.Name)
 			continue
 		}
-		v.ContractOf(timeline, plans[i].outcomes()...)
-		t.add(timeline, truths[i])
+		v.ContractOf(timeline, plans[i].possibleStates()...)
+		t.addTimeline(timeline, truths[i])
 	}
 	t.judgePromises(v)
 }

@@ -92,7 +92,7 @@ func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 
 // explainRevisions runs "explain" with JSON output.
 func (p plugin) explainRevisions(ctx context.Context, arguments ...string) (workloadReport, error) {
-	response, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace, "-o", "json"},
+	response, err := p.runPlugin(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace, "-o", "json"},
 		arguments...)...)
 	if err == nil && response.code != 0 {
 		err = fmt.Errorf("run \"explain deployment/shop\": exit code %d: %s", response.code, response.stderr)
@@ -105,7 +105,7 @@ func (p plugin) explainRevisions(ctx context.Context, arguments ...string) (work
 
 // requireText requires that the text of "explain" contains all parts.
 func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string, parts ...string) error {
-	response, err := p.podlapse(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace},
+	response, err := p.runPlugin(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace},
 		arguments...)...)
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (g scaledWorkload) addCold(ctx context.Context, from, count int, image stri
 			return nil, fmt.Errorf("pod %s pulled its image in %d attempts, want one attempt with the entire image",
 				pod, len(mine))
 		}
-		lengths = append(lengths, mine[0].Asked.Length())
+		lengths = append(lengths, mine[0].RegistryTime.Length())
 	}
 	return lengths, nil
 }
@@ -235,8 +235,8 @@ func (v *Verdict) compareNumber(what string, injected, truth time.Duration, repo
 	v.Compare(what, injected, truth, measured, err == nil, limit)
 }
 
-// askAgent runs the command "explain" against the agent of the node.
-func askAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+// explainOnNode runs the command "explain" against the agent of the node.
+func explainOnNode(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	return runAgent(ctx, b, append([]string{"explain", "--server", b.Agent.Server, "-n", b.Namespace}, arguments...)...)
 }
 

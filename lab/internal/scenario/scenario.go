@@ -169,7 +169,7 @@ func Play(
 	startedAt := time.Now()
 	b, err := bench.Set(ctx, n, bench.FreshName(s.Name), purpose)
 	if b != nil {
-		defer clear(b)
+		defer removeAll(b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
@@ -191,7 +191,7 @@ func Play(
 		return verdict.Figures, nil
 	}
 	fmt.Fprintf(out, "%s: FAILED after %s\n", s.Name, time.Since(startedAt).Round(time.Second))
-	explain(ctx, b, out)
+	printDiagnosis(ctx, b, out)
 	if err != nil {
 		return verdict.Figures, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
@@ -201,9 +201,9 @@ func Play(
 		strings.Join(verdict.Wrong(), "\n  "))
 }
 
-// The function "clear" removes the faults and the namespace. The context is new, because the function must also run
-// after an interrupt.
-func clear(b *bench.Bench) {
+// removeAll removes the faults and the namespace. The context is new, because removeAll must also run after an
+// interrupt.
+func removeAll(b *bench.Bench) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := b.Clear(ctx); err != nil {

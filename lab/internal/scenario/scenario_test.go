@@ -55,11 +55,11 @@ func queue(n int) []queuedPod {
 			name: fmt.Sprintf("pod-%d", i), requestedAt: start(), pull: bench.Span{StartAt: from, EndAt: to},
 			timeline: agent.Timeline{Name: fmt.Sprintf("pod-%d", i), State: agent.Ready, CreatedAt: start(),
 				SettledAt:    to,
-				TotalSeconds: number(to.Sub(start())),
+				TotalSeconds: decimal(to.Sub(start())),
 				Phases: []agent.Phase{
-					{Phase: "pull_queue", StartAt: start(), EndAt: from, Seconds: number(from.Sub(start()))},
+					{Phase: "pull_queue", StartAt: start(), EndAt: from, Seconds: decimal(from.Sub(start()))},
 					{Phase: "pull", Container: "main", StartAt: from, EndAt: to, Seconds: "5"}},
-				Pulls: []agent.Pull{{Container: "main", Outcome: "downloaded", QueueSeconds: number(from.Sub(start())),
+				Pulls: []agent.Pull{{Container: "main", Outcome: "downloaded", QueueSeconds: decimal(from.Sub(start())),
 					PullSeconds: "5"}}},
 		})
 	}

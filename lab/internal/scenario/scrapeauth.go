@@ -75,7 +75,7 @@ func scrapeWithToken(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls
 		token string
 		want  int
 	}{{"", http.StatusUnauthorized}, {token, http.StatusOK}} {
-		status, _, err := agent.ask(ctx, "/metrics", attempt.token)
+		status, _, err := agent.request(ctx, "/metrics", attempt.token)
 		if err != nil {
 			return err
 		}

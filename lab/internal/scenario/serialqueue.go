@@ -96,10 +96,11 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 		// Each previous pull also needs time to resolve the image's name and to unpack the image.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
-		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {
+		queued := pod.pull.StartAt.Sub(pod.requestedAt)
+		v.comparePull(pod, "queue", turn, queued, func(p agent.Pull) (time.Duration, error) {
 			return agent.Nanoseconds(p.QueueSeconds)
 		})
-		v.pull(pod, "pull", pullTime, pod.pull.Length(), func(p agent.Pull) (time.Duration, error) {
+		v.comparePull(pod, "pull", pullTime, pod.pull.Length(), func(p agent.Pull) (time.Duration, error) {
 			return agent.Nanoseconds(p.PullSeconds)
 		})
 		if i > 0 && pod.pull.StartAt.Before(pods[i-1].pull.EndAt) {
@@ -111,8 +112,8 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 	}
 }
 
-// The method "pull" compares one duration of the pull for the pod's main container with the truth.
-func (v *Verdict) pull(pod queuedPod, what string, injected, truth time.Duration,
+// comparePull compares one duration of the pull for the pod's main container with the truth.
+func (v *Verdict) comparePull(pod queuedPod, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
 	var measured time.Duration

@@ -106,7 +106,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		if err != nil {
 			return err
 		}
-		v.termination(p, record, independent[i])
+		v.compareTermination(p, record, independent[i])
 		if err := requireExplained(ctx, b, v, record); err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 // terminationLimit is the largest difference from the truth that the scenario accepts for a step with a timestamp.
 const terminationLimit = 50 * time.Millisecond
 
-// The method "termination" compares the record of a termination with the independent sources.
-func (v *Verdict) termination(p terminatingPod, record agent.TerminationRecord, w independentTermination) {
+// compareTermination compares the record of a termination with the independent sources.
+func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationRecord, w independentTermination) {
 	reported := record.Termination
 	for _, problem := range reported.Problems() {
 		v.Problem("termination of pod %s: %s", p.name, problem)

@@ -35,7 +35,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.report(v)) }()
+	defer func() { err = errors.Join(err, p.checkAgents(v)) }()
 	files, err := image.ManyFiles(unpackFiles)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *pullRun) runUnpacked(ctx context.Context, c pullCase, unpacks bool, lay
 }
 
 func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
-	timeline, err := j.settled(ctx, c.pod)
+	timeline, err := j.settledTimeline(ctx, c.pod)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstant
 		injected, truth time.Duration
 		known           neighborInstants // instants that limit the error bound
 	}{
-		{"pull", registryCause, download, a.Asked.Length(), neighborInstants{before: near.before}},
+		{"pull", registryCause, download, a.RegistryTime.Length(), neighborInstants{before: near.before}},
 		{"unpack", diskCause, a.Unpacked().Round(100 * time.Millisecond), a.Unpacked(),
 			neighborInstants{after: near.after}},
 	} {
@@ -227,5 +227,5 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 		j.verdict.Problem("%s: the runtime downloaded %d layers, but the agent reports %d", c.pod, layers, reported)
 	}
 	j.verdict.Note("%s: the pull took %s s, and its last byte arrived after %s s; the agent reports %s s for unpacking",
-		c.pod, seconds(a.Call.Length()), seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
+		c.pod, seconds(a.Call.Length()), seconds(a.RegistryTime.EndAt.Sub(a.Call.StartAt)), seconds(busy))
 }

@@ -13,7 +13,7 @@ import (
 func TestUnpackVerdict(t *testing.T) {
 	const ms = time.Millisecond
 	truth := bench.Attempt{Pod: "overlap", Container: mainName, RequestedAt: after(0), ReportedAt: after(12087 * ms),
-		Call: bench.PullCall{Span: span(0, 12085*ms), NamedAt: after(12017 * ms)}, Asked: span(4*ms, 12000*ms),
+		Call: bench.PullCall{Span: span(0, 12085*ms), NamedAt: after(12017 * ms)}, RegistryTime: span(4*ms, 12000*ms),
 		ResolvedAt: after(30 * ms)}
 	near := neighborInstants{after(-10 * ms), after(12185 * ms)}
 	for name, test := range map[string]struct {
@@ -38,7 +38,7 @@ func TestUnpackVerdict(t *testing.T) {
 		"later than stored":                    {allSources, 12120 * ms, 15 * ms, 0, 60 * ms, "pull"},
 	} {
 		truth := truth
-		truth.StoredAt = truth.Asked.EndAt.Add(test.storing)
+		truth.StoredAt = truth.RegistryTime.EndAt.Add(test.storing)
 		pull := reported("pull", 0, test.pull, 100*ms)
 		unpack := reported("unpack", test.pull, test.pull+test.unpack, test.stated)
 		pull.Container, pull.Cause, unpack.Container, unpack.Cause = mainName, registryCause, mainName, diskCause

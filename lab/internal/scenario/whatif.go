@@ -38,7 +38,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for _, c := range whatIfCases() {
 		pairs := make([]whatIfPair, max(count, c.together)) // fewer than c.together pairs would save no time
 		run := whatIfRun{b, arrivals, c}
-		if err := run.all(ctx, pairs); err != nil {
+		if err := run.startAll(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		v.judgeWhatIf(c, pairs)
@@ -90,28 +90,31 @@ type whatIfRun struct {
 	c        whatIfCase
 }
 
-// The method "all" starts all pods of a case. If the change is a setting of the kubelet, all pods without the change
-// start first.
-func (r whatIfRun) all(ctx context.Context, pairs []whatIfPair) error {
+// startAll starts all pods of a case. If the change is a setting of the kubelet, all pods without the change start
+// first.
+func (r whatIfRun) startAll(ctx context.Context, pairs []whatIfPair) error {
 	if r.c.setting == nil {
-		return r.each(ctx, pairs, func(ctx context.Context, i int) error {
-			return errors.Join(r.before(ctx, i, &pairs[i]), r.after(ctx, i, &pairs[i]))
+		return r.forEachPair(ctx, pairs, func(ctx context.Context, i int) error {
+			return errors.Join(r.startUnchanged(ctx, i, &pairs[i]), r.startChanged(ctx, i, &pairs[i]))
 		})
 	}
-	err := r.each(ctx, pairs, func(ctx context.Context, i int) error { return r.before(ctx, i, &pairs[i]) })
+	err := r.forEachPair(ctx, pairs, func(ctx context.Context, i int) error {
+		return r.startUnchanged(ctx, i, &pairs[i])
+	})
 	if err != nil {
 		return err
 	}
 	if err := r.c.setting(ctx, r.b); err != nil {
 		return err
 	}
-	err = r.each(ctx, pairs, func(ctx context.Context, i int) error { return r.after(ctx, i, &pairs[i]) })
+	err = r.forEachPair(ctx, pairs, func(ctx context.Context, i int) error { return r.startChanged(ctx, i, &pairs[i]) })
 	return errors.Join(err, r.b.Node.PullSerially(ctx))
 }
 
-// The method "each" calls a function for each pair. The case's field "together" limits how many calls run at the same
-// time.
-func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error) error {
+// forEachPair calls a function for each pair. The case's field "together" limits how many calls run at the same time.
+func (r whatIfRun) forEachPair(
+	ctx context.Context, pairs []whatIfPair, start func(ctx context.Context, i int) error,
+) error {
 	together, ctx := errgroup.WithContext(ctx)
 	together.SetLimit(max(r.c.together, 1))
 	for i := range pairs {
@@ -120,17 +123,17 @@ func (r whatIfRun) each(ctx context.Context, pairs []whatIfPair, start func(ctx 
 	return together.Wait()
 }
 
-// The method "before" starts a pod without the change, and reads the prediction.
-func (r whatIfRun) before(ctx context.Context, i int, pair *whatIfPair) error {
+// startUnchanged starts a pod without the change, and reads the prediction.
+func (r whatIfRun) startUnchanged(ctx context.Context, i int, pair *whatIfPair) error {
 	pod := fmt.Sprintf("%s-before-%d", r.c.name, i)
 	var err error
-	if pair.before, err = r.start(ctx, pod, i, false); err != nil {
+	if pair.before, err = r.startPod(ctx, pod, i, false); err != nil {
 		return err
 	}
 	if _, err := r.b.AwaitSettled(ctx, pod); err != nil {
 		return err
 	}
-	text, err := askAgent(ctx, r.b, pod, "-o", "json")
+	text, err := explainOnNode(ctx, r.b, pod, "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -140,18 +143,18 @@ func (r whatIfRun) before(ctx context.Context, i int, pair *whatIfPair) error {
 	return r.b.DeletePod(ctx, pod)
 }
 
-// The method "after" starts the same pod with the change.
-func (r whatIfRun) after(ctx context.Context, i int, pair *whatIfPair) error {
+// startChanged starts the same pod with the change.
+func (r whatIfRun) startChanged(ctx context.Context, i int, pair *whatIfPair) error {
 	pod := fmt.Sprintf("%s-after-%d", r.c.name, i)
 	var err error
-	if pair.after, err = r.start(ctx, pod, i, true); err != nil {
+	if pair.after, err = r.startPod(ctx, pod, i, true); err != nil {
 		return err
 	}
 	return r.b.DeletePod(ctx, pod)
 }
 
-// The method "start" starts a pod, and returns the true duration of its start-up.
-func (r whatIfRun) start(ctx context.Context, pod string, i int, changed bool) (whatIfTruth, error) {
+// startPod starts a pod, and returns the true duration of its start-up.
+func (r whatIfRun) startPod(ctx context.Context, pod string, i int, changed bool) (whatIfTruth, error) {
 	spec, err := r.c.spec(ctx, r.b, i, changed)
 	if err != nil {
 		return whatIfTruth{}, err
@@ -160,8 +163,8 @@ func (r whatIfRun) start(ctx context.Context, pod string, i int, changed bool) (
 	if err != nil {
 		return whatIfTruth{}, err
 	}
-	if r.c.during != nil && !changed {
-		if err := r.c.during(ctx, r.b, i); err != nil {
+	if r.c.duringUnchanged != nil && !changed {
+		if err := r.c.duringUnchanged(ctx, r.b, i); err != nil {
 			return whatIfTruth{}, err
 		}
 	}
@@ -184,8 +187,8 @@ func (r whatIfRun) start(ctx context.Context, pod string, i int, changed bool) (
 	if spec.Containers[0].ReadinessProbe == nil {
 		steps += seen.ReadyAt.Sub(log.RunningAt[mainName])
 	}
-	if r.c.afterwards != nil {
-		err = r.c.afterwards(ctx, r.b, i, changed)
+	if r.c.whenReady != nil {
+		err = r.c.whenReady(ctx, r.b, i, changed)
 	}
 	return whatIfTruth{seen.ReadyAt.Sub(created.EndAt) - watchDelay, seen.ReadyAt.Sub(created.StartAt), steps}, err
 }

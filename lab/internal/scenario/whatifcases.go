@@ -33,10 +33,10 @@ type whatIfCase struct {
 	wide func(before time.Duration) time.Duration
 	// spec returns the pod of pair i, with or without the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
-	// The function in the field "during" runs while a pod without the change starts. The field can be nil.
-	during func(ctx context.Context, b *bench.Bench, i int) error
-	// The function in the field "afterwards" runs when a pod is ready. The field can be nil.
-	afterwards func(ctx context.Context, b *bench.Bench, i int, changed bool) error
+	// duringUnchanged runs while a pod without the change starts. It can be nil.
+	duringUnchanged func(ctx context.Context, b *bench.Bench, i int) error
+	// whenReady runs when a pod is ready. It can be nil.
+	whenReady func(ctx context.Context, b *bench.Bench, i int, changed bool) error
 	// setting makes the change for all pods, if the change is a setting of the kubelet.
 	setting func(ctx context.Context, b *bench.Bench) error
 }
@@ -57,14 +57,14 @@ func whatIfCases() []whatIfCase {
 		{name: "readiness", change: "readiness_period", container: mainName, together: 4, spec: withProbe,
 			byChance: true, wide: widthLimit(30, whatIfPeriod)},
 		{name: "config", change: "config_present", container: mainName, together: 4, spec: withConfig, wide: usual,
-			during: func(ctx context.Context, b *bench.Bench, i int) error {
+			duringUnchanged: func(ctx context.Context, b *bench.Bench, i int) error {
 				if err := sleep(ctx, 8*time.Second); err != nil {
 					return err
 				}
 				return b.CreateConfigMap(ctx, whatIfName("config", i))
 			}},
 		{name: "sidecar", change: "init_as_sidecar", container: initName, spec: asSidecar, wide: usual},
-		{name: "queue", change: "parallel_pulls", spec: behindOther, afterwards: awaitOther, wide: widthLimit(50, 0),
+		{name: "queue", change: "parallel_pulls", spec: behindOther, whenReady: awaitOther, wide: widthLimit(50, 0),
 			setting: func(ctx context.Context, b *bench.Bench) error { return b.Node.PullInParallel(ctx, 4) }},
 	}
 }

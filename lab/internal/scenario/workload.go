@@ -44,7 +44,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	began := time.Now()
-	text, err := askAgent(ctx, b, "deployment/shop", "-o", "json")
+	text, err := explainOnNode(ctx, b, "deployment/shop", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // requireSummary requires that the text of "explain" states the counts and the difference.
 func (v *Verdict) requireSummary(ctx context.Context, b *bench.Bench) error {
-	text, err := askAgent(ctx, b, "deployment/shop")
+	text, err := explainOnNode(ctx, b, "deployment/shop")
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 	}
 	return g.b.Node.Report.Wait(ctx, "the agent to report the pod in progress", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
-			text, err := askAgent(ctx, g.b, "deployment/shop", "-o", "name")
+			text, err := explainOnNode(ctx, g.b, "deployment/shop", "-o", "name")
 			if err == nil && strings.Count(text, "pod/") != from+1 {
 				err = errors.New("the agent does not list the new pod of deployment shop yet")
 			}
