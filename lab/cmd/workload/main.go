@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// The function "runProbeOrHook" runs one probe or one hook. The kubelet starts probes and hooks as additional processes
-// in the container.
+// runProbeOrHook runs one probe or one hook. The kubelet starts probes and hooks as additional processes in the
+// container.
 func runProbeOrHook(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -60,24 +60,24 @@ func (c *comparison) comparePod() {
 	if !p.CreatedAt.Equal(t.CreatedAt) {
 		c.problem("the record states creation at %s, but the timeline states %s", p.CreatedAt, t.CreatedAt)
 	}
-	c.instant("pod scheduled", p.ScheduledAt, c.marked("scheduled", ""))
-	c.instant("pod initialized", p.InitializedAt, c.initialized())
-	c.instant("pod ready", p.ReadyAt, c.marked("ready", ""))
-	c.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
-	c.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
-	c.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
-	c.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
-	c.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
+	c.compareInstant("pod scheduled", p.ScheduledAt, c.marked("scheduled", ""))
+	c.compareInstant("pod initialized", p.InitializedAt, c.initialized())
+	c.compareInstant("pod ready", p.ReadyAt, c.marked("ready", ""))
+	c.compareLength("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
+	c.compareLength("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
+	c.compareLength("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
+	c.compareLength("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
+	c.compareLength("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
 	if t.State == Ready && len(t.Conflicts) == 0 && !c.same(p.CreationToReady, t.TotalSeconds) {
 		c.problem("the record states readiness after %s s, but total_seconds is %s", p.CreationToReady, t.TotalSeconds)
 	}
-	c.phase("scheduling", "", p.CreationToScheduled)
+	c.comparePhase("scheduling", "", p.CreationToScheduled)
 }
 
-// The method "length" checks a duration in a record. If the start and the end of the duration are known and in order,
-// the record must contain the duration. The duration must equal the time between the start and the end. If the start or
-// the end is unknown, or if the end is before the start, the record must omit the duration.
-func (c *comparison) length(what string, length json.Number, from, to time.Time) {
+// compareLength checks a duration in a record. If the start and the end of the duration are known and in order, the
+// record must contain the duration. The duration must equal the time between the start and the end. If the start or the
+// end is unknown, or if the end is before the start, the record must omit the duration.
+func (c *comparison) compareLength(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
 		c.problem("duration %s is %q, want a duration if and only if its start %s and its end %s are known and in "+
@@ -102,10 +102,10 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	}
 }
 
-// The method "phase" requires that a duration in a record equals the duration of the same phase in the timeline. The
-// method checks nothing if the record omits the duration, if the phase is missing, open, merged or repeated, or if the
+// comparePhase requires that a duration in a record equals the duration of the same phase in the timeline. comparePhase
+// checks nothing if the record omits the duration, if the phase is missing, open, merged or repeated, or if the
 // timeline has conflicts.
-func (c *comparison) phase(phase, container string, length json.Number) {
+func (c *comparison) comparePhase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {
 		if p.Phase == phase && p.Container == container {

@@ -9,9 +9,9 @@ import (
 // container is a container or an image volume that occurs in the timeline's list of pulls.
 type container struct{ Name, Kind, Image string }
 
-// The method "containers" returns the containers in the kubelet's order, including image volumes, but without ephemeral
+// containersInOrder returns the containers in the kubelet's order, including image volumes, but without ephemeral
 // containers.
-func (t Timeline) containers() (all []container) {
+func (t Timeline) containersInOrder() (all []container) {
 	for _, p := range t.Pulls {
 		of := container{p.Container, p.Kind, p.Image}
 		if p.Kind != Ephemeral && !slices.Contains(all, of) {
@@ -23,7 +23,7 @@ func (t Timeline) containers() (all []container) {
 
 // compareContainers requires one record for each container, in the kubelet's order.
 func (c *comparison) compareContainers() {
-	known := slices.DeleteFunc(c.timeline.containers(), func(k container) bool { return k.Kind == ImageVolume })
+	known := slices.DeleteFunc(c.timeline.containersInOrder(), func(k container) bool { return k.Kind == ImageVolume })
 	if len(known) != len(c.containers) {
 		c.problem("there are %d records for %d containers, want one for each", len(c.containers), len(known))
 		return
@@ -34,10 +34,10 @@ func (c *comparison) compareContainers() {
 				known[i].Name)
 			continue
 		}
-		c.image(m, known[i].Image)
-		c.instant(m.Container+" running", m.ContainerReached.RunningAt, c.running(m.Container))
-		c.length(m.Container+" running to ready", m.ContainerReached.RunningToReady, m.ContainerReached.RunningAt,
-			m.ContainerReached.ReadyAt)
+		c.compareImage(m, known[i].Image)
+		c.compareInstant(m.Container+" running", m.ContainerReached.RunningAt, c.firstRunStart(m.Container))
+		c.compareLength(m.Container+" running to ready", m.ContainerReached.RunningToReady,
+			m.ContainerReached.RunningAt, m.ContainerReached.ReadyAt)
 		switch known[i].Kind {
 		case Init, Sidecar:
 			c.compareInit(known[:i+1], m.ContainerReached)
@@ -53,11 +53,11 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	if r.InitContainer {
 		c.problem("container %s must not be reported as an init container", name)
 	}
-	c.instant(name+" started", r.StartedAt, c.startInterval(name))
-	c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
-	c.length(name+" initialized to running", r.InitializedToRunning, c.pod.InitializedAt, r.RunningAt)
-	c.length(name+" running to started", r.RunningToStarted, r.RunningAt, r.StartedAt)
-	c.length(name+" started to ready", r.StartedToReady, r.StartedAt, r.ReadyAt)
+	c.compareInstant(name+" started", r.StartedAt, c.startInterval(name))
+	c.compareInstant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
+	c.compareLength(name+" initialized to running", r.InitializedToRunning, c.pod.InitializedAt, r.RunningAt)
+	c.compareLength(name+" running to started", r.RunningToStarted, r.RunningAt, r.StartedAt)
+	c.compareLength(name+" started to ready", r.StartedToReady, r.StartedAt, r.ReadyAt)
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
@@ -74,10 +74,10 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	}
 	c.requireAbsent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
 	if containers[last].Kind == Sidecar {
-		c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
+		c.compareInstant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
 	} else {
-		c.instant(name+" done", r.ReadyAt, c.succeeded(name, r.ReadyAt))
-		c.phase("init_run", name, r.RunningToReady)
+		c.compareInstant(name+" done", r.ReadyAt, c.succeeded(name, r.ReadyAt))
+		c.comparePhase("init_run", name, r.RunningToReady)
 	}
 	if last == 0 {
 		c.requireAbsent(name+" previous to running", r.PreviousToRunning)
@@ -111,8 +111,8 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 // container.
 func (c *comparison) passedBy(name string) bool {
 	after := false
-	for _, known := range c.timeline.containers() {
-		if after && c.running(known.Name).known {
+	for _, known := range c.timeline.containersInOrder() {
+		if after && c.firstRunStart(known.Name).known {
 			return true
 		}
 		after = after || known.Name == name

@@ -32,9 +32,9 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// The method "instant" checks one instant in a record. If the instant is known from the timeline, the record must
-// contain the instant. An instant in the record must lie in the interval from the timeline.
-func (c *comparison) instant(what string, at time.Time, allowed span) {
+// compareInstant checks one instant in a record. If the instant is known from the timeline, the record must contain the
+// instant. An instant in the record must lie in the interval from the timeline.
+func (c *comparison) compareInstant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
 		c.problem("instant %s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
@@ -62,8 +62,8 @@ func (c *comparison) marked(name, container string) span {
 
 func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
-// The method "running" returns the interval in which a container's first run started.
-func (c *comparison) running(container string) span {
+// firstRunStart returns the interval in which a container's first run started.
+func (c *comparison) firstRunStart(container string) span {
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {
 			return m.span()
@@ -86,7 +86,7 @@ func (c *comparison) startInterval(container string) span {
 			return span{}
 		}
 	}
-	s := c.running(container)
+	s := c.firstRunStart(container)
 	if s.known && !c.marked("container_ready", container).known {
 		s.known, s.doubtful = false, true // a probe or a hook might still be in progress
 	}
@@ -97,7 +97,7 @@ func (c *comparison) startInterval(container string) span {
 // interval does not start before the kubelet acknowledged the pod.
 func (c *comparison) initialized() span {
 	initialized := c.marked("acknowledged", "")
-	for _, known := range c.timeline.containers() {
+	for _, known := range c.timeline.containersInOrder() {
 		if known.Kind != Init && known.Kind != Sidecar {
 			continue
 		}

@@ -28,7 +28,7 @@ func (c *comparison) compareLabels() {
 		DaemonSet:  first.DaemonSet,
 		Deployment: first.Deployment, Job: first.Job, ReplicaSet: first.ReplicaSet, StatefulSet: first.StatefulSet,
 		Service: first.Service}
-	if want := t.Owner.labels(first.OwnerName); reported != want {
+	if want := t.Owner.transitionLabels(first.OwnerName); reported != want {
 		c.problem("the owner's labels are %+v, want the labels of %s %s: %+v", reported, t.Owner.Kind, t.Owner.Name,
 			want)
 	}
@@ -38,10 +38,10 @@ func (c *comparison) compareLabels() {
 	}
 }
 
-// The method "labels" returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the
-// caller passes the name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not
-// contain this name.
-func (o Owner) labels(between string) TransitionLabels {
+// transitionLabels returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the caller
+// passes the name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not contain this
+// name.
+func (o Owner) transitionLabels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {
 	case "CronJob":
@@ -60,8 +60,8 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// The method "image" requires that a record contains the image reference from the pod's specification.
-func (c *comparison) image(m TransitionMetrics, ref string) {
+// compareImage requires that a record contains the image reference from the pod's specification.
+func (c *comparison) compareImage(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""
 	if repository != "" {

@@ -6,7 +6,7 @@ import "time"
 // in the order of the timeline's containers.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
-	for _, of := range c.timeline.containers() {
+	for _, of := range c.timeline.containersInOrder() {
 		want, dated := c.timeline.transitionOf(of.Name)
 		if !dated {
 			continue
@@ -19,7 +19,7 @@ func (c *comparison) comparePulls() {
 			c.problem("the record of the pull for %s is missing or out of order", of.Name)
 			return
 		}
-		c.image(reported[0], of.Image)
+		c.compareImage(reported[0], of.Image)
 		c.comparePull("pull for "+of.Name, *reported[0].ImagePull, want)
 		reported = reported[1:]
 	}
@@ -41,7 +41,7 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 		c.problem("%s: the record states the end %s, but the timeline states %s", what, reported.FinishedAt,
 			want.FinishedAt)
 	}
-	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
+	c.compareLength(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
 // transitionOf returns the record that the agent must print about a container's pulls, without the duration. If the

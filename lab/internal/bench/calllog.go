@@ -56,7 +56,7 @@ func (b *Bench) OpenCallLog() (*CallLog, error) {
 func (l *CallLog) Of(uid string) ([]RuntimeCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.file.read(l.take); err != nil {
+	if err := l.file.readNew(l.take); err != nil {
 		return nil, fmt.Errorf("read containerd's log: %w", err)
 	}
 	var calls []RuntimeCall
@@ -98,7 +98,8 @@ func (l *CallLog) take(line []byte) {
 	}
 	if m := sandboxCall.FindStringSubmatch(message); m != nil {
 		uid := inMetadata(metadataUID, m[1])
-		l.record(uid, RuntimeCall{Span: Span{StartAt: at}, Kind: CallSandbox}, at, m[2] != "", m[2] == " failed, error")
+		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallSandbox}
+		l.recordLine(uid, call, at, m[2] != "", m[2] == " failed, error")
 		if m[3] != "" {
 			l.pod[m[3]] = uid
 		}
@@ -106,7 +107,7 @@ func (l *CallLog) take(line []byte) {
 		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // the first attempt has no number in the log
 		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]),
 			Attempt: try, sandbox: m[1]}
-		recorded := l.record(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")
+		recorded := l.recordLine(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")
 		if m[5] != "" {
 			l.named[m[5]] = recorded
 		}
@@ -115,7 +116,7 @@ func (l *CallLog) take(line []byte) {
 		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallStart, Container: created.Container,
 			Attempt: created.Attempt,
 			sandbox: created.sandbox, container: m[1]}
-		l.record(l.pod[created.sandbox], call, at, m[2] != "", m[2] == " failed")
+		l.recordLine(l.pod[created.sandbox], call, at, m[2] != "", m[2] == " failed")
 	} else if m := containerGone.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
 		seconds, _ := strconv.ParseInt(m[2], 10, 64) // the pattern matches only digits
 		nanoseconds, _ := strconv.ParseInt(m[3], 10, 64)
@@ -142,10 +143,9 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// The method "record" processes one line of the log. If the line reports the start of a call, the method adds the call.
-// If the line reports an end, the method sets the end of the latest open call with the same kind, container and
-// attempt.
-func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
+// recordLine processes one line of the log. If the line reports the start of a call, recordLine adds the call. If the
+// line reports an end, recordLine sets the end of the latest open call with the same kind, container and attempt.
+func (l *CallLog) recordLine(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)
 		return &call

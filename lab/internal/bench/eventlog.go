@@ -46,7 +46,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.file.read(l.take); err != nil {
+	if err := l.file.readNew(l.take); err != nil {
 		return nil, fmt.Errorf("read the kubelet's log: %w", err)
 	}
 	return slices.Clone(l.events), nil

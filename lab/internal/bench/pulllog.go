@@ -38,7 +38,7 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.file.read(l.take); err != nil {
+	if err := l.file.readNew(l.take); err != nil {
 		return nil, fmt.Errorf("read containerd's log: %w", err)
 	}
 	return slices.Clone(l.calls[reference]), nil
@@ -50,8 +50,8 @@ var (
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
-// The method "named" sets the field NamedAt of the earliest call in progress that has no NamedAt yet.
-func (l *PullLog) named(reference string, at time.Time) {
+// setNamedAt sets the field NamedAt of the earliest call in progress that has no NamedAt yet.
+func (l *PullLog) setNamedAt(reference string, at time.Time) {
 	for i, call := range l.calls[reference] {
 		if call.EndAt.IsZero() && call.NamedAt.IsZero() {
 			l.calls[reference][i].NamedAt = at
@@ -70,7 +70,7 @@ func (l *PullLog) take(line []byte) {
 	}
 	l.last = at
 	if stored := imageStore.FindStringSubmatch(message); stored != nil {
-		l.named(stored[1], at)
+		l.setNamedAt(stored[1], at)
 		return
 	}
 	found := imageCall.FindStringSubmatch(message)

@@ -83,9 +83,9 @@ func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attem
 	if err != nil {
 		return nil, err
 	}
-	match(attempts, calls)
+	assignCalls(attempts, calls)
 	for i := range attempts {
-		attempts[i].read(accesses)
+		attempts[i].addRequests(accesses)
 		if err := attempts[i].readStore(accesses, w.bench.Node.ContentStoredAt); err != nil {
 			return nil, err
 		}
@@ -93,10 +93,10 @@ func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attem
 	return attempts, nil
 }
 
-// The function "match" assigns one call to each attempt. The attempts are in the order in which the kubelet reported
-// their ends. For concurrent calls, containerd's log does not show which start and which end belong together. The
-// function assumes that containerd started concurrent calls in the order of the kubelet's requests.
-func match(attempts []Attempt, calls []PullCall) {
+// assignCalls assigns one call to each attempt. The attempts are in the order in which the kubelet reported their ends.
+// For concurrent calls, containerd's log does not show which start and which end belong together. assignCalls assumes
+// that containerd started concurrent calls in the order of the kubelet's requests.
+func assignCalls(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
 	for i := range calls {
@@ -155,9 +155,9 @@ func (w *PullCollector) accesses(ctx context.Context, reference string) ([]regis
 		nil
 }
 
-// If a request started during this attempt, the method "read" adds the request's data to the attempt. If several
-// attempts were in progress when a request started, the request counts for each of them.
-func (a *Attempt) read(accesses []registry.Access) {
+// If a request started during this attempt, addRequests adds the request's data to the attempt. If several attempts
+// were in progress when a request started, the request counts for each of them.
+func (a *Attempt) addRequests(accesses []registry.Access) {
 	for _, access := range accesses {
 		if !a.contains(access.StartAt) {
 			continue

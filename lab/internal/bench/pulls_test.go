@@ -36,7 +36,7 @@ func TestAttemptsIn(t *testing.T) {
 func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
 	a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
-	a.read([]registry.Access{
+	a.addRequests([]registry.Access{
 		{StartAt: at(5), LastByteAt: at(6), Bytes: 1000},
 		{StartAt: at(12), LastByteAt: at(18), Bytes: 100, Kind: registry.KindBlob},
 		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest, Status: 401, Anonymous: true},
@@ -47,7 +47,7 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	// A refused login is a fault, unlike a request without a login.
-	if a.read([]registry.Access{{StartAt: at(12), LastByteAt: at(12), Status: 401}}); !a.Hit {
+	if a.addRequests([]registry.Access{{StartAt: at(12), LastByteAt: at(12), Status: 401}}); !a.Hit {
 		t.Error("a refused login is no fault")
 	}
 }
@@ -97,7 +97,7 @@ func TestAttemptFromMirror(t *testing.T) {
 			accesses = append(accesses,
 				registry.Access{StartAt: at(12), LastByteAt: at(13), Bytes: 5, Kind: registry.KindBlob, Host: host})
 		}
-		if a.read(accesses); a.Direct != test.direct {
+		if a.addRequests(accesses); a.Direct != test.direct {
 			t.Errorf("%s: direct is %t", name, a.Direct)
 		}
 	}
@@ -108,12 +108,12 @@ func TestMatch(t *testing.T) {
 	// The calls do not overlap: the first call ends when the second call starts. Their order differs from the order of
 	// the requests.
 	serial := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
-	match(serial, []PullCall{{Span: Span{at(2), at(5)}}, {Span: Span{at(5), at(6)}}})
+	assignCalls(serial, []PullCall{{Span: Span{at(2), at(5)}}, {Span: Span{at(5), at(6)}}})
 	if serial[0].Call.StartAt != at(2) || serial[0].Call.EndAt != at(5) || serial[1].Call.StartAt != at(5) {
 		t.Errorf("serial: %+v", serial)
 	}
 	parallel := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
-	match(parallel, []PullCall{{Span: Span{at(0), at(5)}}, {Span: Span{at(2), at(6)}, Failed: "x"}})
+	assignCalls(parallel, []PullCall{{Span: Span{at(0), at(5)}}, {Span: Span{at(2), at(6)}, Failed: "x"}})
 	if parallel[0].Call.StartAt != at(2) || parallel[0].Call.EndAt != at(5) || parallel[1].Call.StartAt != at(0) ||
 		!parallel[1].Failed() {
 		t.Errorf("parallel: %+v", parallel)

@@ -22,9 +22,9 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// The method "read" calls a function for each new line of the log. If the last line is incomplete, the method does not
-// read this line. A later call reads the complete line.
-func (t *tail) read(take func(line []byte)) error {
+// readNew calls a function for each new line of the log. If the last line is incomplete, readNew does not read this
+// line. A later call reads the complete line.
+func (t *tail) readNew(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {
 		return err

@@ -65,16 +65,16 @@ func Judge(reported []Reported, truth []Stretch) Score {
 				continue
 			}
 			s.Unjudged -= length
-			s.count(sure, t, length, sure.overlap(t.shrunk(t.Error)))
+			s.addOverlap(sure, t, length, sure.overlap(t.shrunk(t.Error)))
 		}
 	}
 	return s
 }
 
-// The method "count" adds to the score the time in which a stretch and a phase overlap. The argument "length" is the
-// duration of the overlap. The argument "proven" is the duration of the part of the overlap that is outside the error
-// bounds of the phase's start and end.
-func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
+// addOverlap adds to the score the time in which a stretch and a phase overlap. The argument "length" is the duration
+// of the overlap. The argument "proven" is the duration of the part of the overlap that is outside the error bounds of
+// the phase's start and end.
+func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
 	if t.Cause == Unknown && len(t.Candidates) > 0 {

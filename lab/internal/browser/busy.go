@@ -12,26 +12,26 @@ import (
 // of the main thread. Other programs and Chromium's software rendering, which runs on other threads, do not change the
 // result.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
-	if _, err := call(t, performance.Enable,
+	if _, err := runCommand(t, performance.Enable,
 		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 		return 0, fmt.Errorf("measure the main thread: %w", err)
 	}
-	before, err := t.tasks()
+	before, err := t.taskSeconds()
 	if err != nil {
 		return 0, err
 	}
 	began := time.Now()
 	time.Sleep(during)
-	after, err := t.tasks()
+	after, err := t.taskSeconds()
 	if err != nil {
 		return 0, err
 	}
 	return (after - before) / time.Since(began).Seconds(), nil
 }
 
-// The method "tasks" returns the total time of all tasks of the main thread so far, in seconds.
-func (t *Tab) tasks() (float64, error) {
-	response, err := call(t, performance.GetMetrics, cdp.Empty{})
+// taskSeconds returns the total time of all tasks of the main thread so far, in seconds.
+func (t *Tab) taskSeconds() (float64, error) {
+	response, err := runCommand(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {
 		return 0, fmt.Errorf("measure the main thread: %w", err)
 	}

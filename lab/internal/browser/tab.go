@@ -25,8 +25,8 @@ type Look struct {
 	Contrast      bool // true for forced colors
 }
 
-// The constant "patience" is the time limit for one step in a tab.
-const patience = 20 * time.Second
+// stepLimit is the time limit for one step in a tab.
+const stepLimit = 20 * time.Second
 
 // Tab is one page of a browser. Only one goroutine can use a Tab at a time.
 type Tab struct {
@@ -42,14 +42,14 @@ func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
 	// The first call starts the tab. The context of the first call must not have a deadline.
-	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen))
+	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.collectProblems))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {
-			_, err = call(t, enable, cdp.Empty{})
+			_, err = runCommand(t, enable, cdp.Empty{})
 		}
 	}
 	if err == nil {
-		_, err = call(t, page.Enable, page.EnableParams{})
+		_, err = runCommand(t, page.Enable, page.EnableParams{})
 	}
 	if err != nil {
 		closeTab()
@@ -75,14 +75,14 @@ func (t *Tab) Show(look Look) error {
 	if look.Phone {
 		scale = 2
 	}
-	_, err := call(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+	_, err := runCommand(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: look.Width, Height: look.Height, DeviceScaleFactor: scale, Mobile: look.Phone})
 	if err == nil {
-		_, err = call(t, emulation.SetTouchEmulationEnabled,
+		_, err = runCommand(t, emulation.SetTouchEmulationEnabled,
 			emulation.SetTouchEmulationEnabledParams{Enabled: look.Phone})
 	}
 	if err == nil {
-		_, err = call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		_, err = runCommand(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
 				{Name: "forced-colors", Value: forced}}})
 	}
@@ -92,8 +92,8 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// The method "listen" collects the errors and warnings of the page. The method must not block.
-func (t *Tab) listen(event any) {
+// collectProblems collects the errors and warnings of the page. It must not block.
+func (t *Tab) collectProblems(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
@@ -113,7 +113,7 @@ func (t *Tab) listen(event any) {
 	case *page.EventJavascriptDialogOpening:
 		t.complain("dialog: %s", e.Message)
 		// The goroutine closes the dialog, because the tab responds to no calls while a dialog is open.
-		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
+		go func() { _, _ = runCommand(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	}
 }
 
@@ -140,23 +140,23 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// The function "do" runs one step in the browser and fails if the step exceeds the time limit.
-func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(t.context, patience)
+// runStep runs one step in the browser and fails if the step exceeds the time limit.
+func runStep[T any](t *Tab, step chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(t.context, stepLimit)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// The function "call" runs a command of the DevTools protocol and fails if the command exceeds the time limit.
-func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
-	ctx, cancel := context.WithTimeout(t.context, patience)
+// runCommand runs a command of the DevTools protocol and fails if the command exceeds the time limit.
+func runCommand[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
+	ctx, cancel := context.WithTimeout(t.context, stepLimit)
 	defer cancel()
 	return chromedp.Call(ctx, command, parameters)
 }
 
 // Go opens an address as if a user had typed the address.
 func (t *Tab) Go(address string) error {
-	if _, err := do(t, chromedp.Navigate(address)); err != nil {
+	if _, err := runStep(t, chromedp.Navigate(address)); err != nil {
 		return fmt.Errorf("go to %s: %w", address, err)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (t *Tab) Go(address string) error {
 // Ask evaluates a JavaScript expression in a tab and decodes the value. If the value is a promise, Ask waits until the
 // promise is settled.
 func Ask[T any](t *Tab, expression string) (T, error) {
-	value, err := do(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	value, err := runStep(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		return value, fmt.Errorf("evaluate %.200s: %w", expression, err)
 	}
@@ -174,7 +174,7 @@ func Ask[T any](t *Tab, expression string) (T, error) {
 
 // Press presses a key. Package kb defines the names of the keys.
 func (t *Tab) Press(key string) error {
-	if _, err := do(t, chromedp.KeyEvent(key)); err != nil {
+	if _, err := runStep(t, chromedp.KeyEvent(key)); err != nil {
 		return fmt.Errorf("press %q: %w", key, err)
 	}
 	return nil
@@ -207,7 +207,7 @@ func (t *Tab) Picture(path string, whole bool) error {
 	if whole {
 		shot = chromedp.FullScreenshot(100)
 	}
-	png, err := do(t, shot)
+	png, err := runStep(t, shot)
 	if err != nil {
 		return fmt.Errorf("take a screenshot: %w", err)
 	}

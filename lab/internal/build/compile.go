@@ -54,7 +54,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 		return fmt.Errorf("start go build: %w", err)
 	}
 	stop := b.Report.Beat(20*time.Second, watch.describe)
-	watch.read(output)
+	watch.readOutput(output)
 	err = cmd.Wait()
 	stop()
 	if err != nil {
@@ -89,9 +89,9 @@ type watcher struct {
 	tail       []string
 }
 
-// The method "read" reads the output until the command `go build` closes the output. With the flag -v, go build prints
-// one line for each compiled package.
-func (w *watcher) read(output io.Reader) {
+// readOutput reads the output until the command `go build` closes the output. With the flag -v, go build prints one
+// line for each compiled package.
+func (w *watcher) readOutput(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

@@ -24,7 +24,7 @@ func (c command) run() (any, *failure) {
 		return nil, fail(codeIncompatible, "invalid cniVersion %q: must be one of %v", c.configuration.CNIVersion,
 			supported())
 	}
-	leases := leases{dir: c.configuration.LeaseDir}
+	leases := addressFiles{dir: c.configuration.LeaseDir}
 	switch name {
 	case "ADD":
 		return c.add(leases)
@@ -57,14 +57,14 @@ func (c command) run() (any, *failure) {
 	}
 }
 
-func (c command) add(leases leases) (any, *failure) {
+func (c command) add(leases addressFiles) (any, *failure) {
 	id, sandbox, device := c.getenv("CNI_CONTAINERID"), c.getenv("CNI_NETNS"), c.getenv("CNI_IFNAME")
 	for name, value := range map[string]string{"CNI_CONTAINERID": id, "CNI_NETNS": sandbox, "CNI_IFNAME": device} {
 		if value == "" {
 			return nil, fail(codeEnvironment, "%s is not set", name)
 		}
 	}
-	pairs := arguments(c.getenv("CNI_ARGS"))
+	pairs := parseArguments(c.getenv("CNI_ARGS"))
 	entry := Entry{Command: "ADD", ContainerID: id, StartAt: time.Now(),
 		Namespace: pairs["K8S_POD_NAMESPACE"], Pod: pairs["K8S_POD_NAME"]}
 	response, failed := c.attach(leases, id, sandbox, device, entry)
@@ -82,7 +82,7 @@ func (c command) add(leases leases) (any, *failure) {
 	return response, nil
 }
 
-func (c command) attach(leases leases, id, sandbox, device string, entry Entry) (any, *failure) {
+func (c command) attach(leases addressFiles, id, sandbox, device string, entry Entry) (any, *failure) {
 	faults, err := ReadFaults(c.configuration.FaultsFile)
 	if err != nil {
 		return nil, fail(codeInput, "%v", err)
@@ -92,7 +92,7 @@ func (c command) attach(leases leases, id, sandbox, device string, entry Entry) 
 	if fault.Fail != "" {
 		return nil, fail(codeInjected, "%s", fault.Fail)
 	}
-	ip, err := leases.take(id)
+	ip, err := leases.reserve(id)
 	if err != nil {
 		return nil, fail(codeAddress, "%v", err)
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// The type "leases" stores one file for each address in use. The file's name is the address, and the file contains the
+// addressFiles stores one file for each address in use. The file's name is the address, and the file contains the
 // container's ID. The plugin creates each file with O_EXCL, so no lock is necessary.
-type leases struct{ dir string }
+type addressFiles struct{ dir string }
 
-// The method "take" returns the address of a container. If the container has no address yet, the method reserves the
-// first free address.
-func (l leases) take(id string) (string, error) {
+// reserve returns the address of a container. If the container has no address yet, reserve reserves the first free
+// address.
+func (l addressFiles) reserve(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
 	}
@@ -44,7 +44,7 @@ func (l leases) take(id string) (string, error) {
 }
 
 // forEach calls the function "visit" for every lease, with the path of the lease's file and the container's ID.
-func (l leases) forEach(visit func(path, id string)) {
+func (l addressFiles) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {
 		if data, err := os.ReadFile(path); err == nil {
@@ -53,7 +53,7 @@ func (l leases) forEach(visit func(path, id string)) {
 	}
 }
 
-func (l leases) find(id string) (ip string) {
+func (l addressFiles) find(id string) (ip string) {
 	l.forEach(func(path, holder string) {
 		if holder == id {
 			ip = filepath.Base(path)
@@ -62,7 +62,7 @@ func (l leases) find(id string) (ip string) {
 	return ip
 }
 
-func (l leases) release(id string) {
+func (l addressFiles) release(id string) {
 	l.forEach(func(path, holder string) {
 		if holder == id {
 			_ = os.Remove(path)
@@ -71,7 +71,7 @@ func (l leases) release(id string) {
 }
 
 // retain keeps the leases of the given containers and releases all other leases.
-func (l leases) retain(valid map[string]bool) {
+func (l addressFiles) retain(valid map[string]bool) {
 	l.forEach(func(path, holder string) {
 		if !valid[holder] {
 			_ = os.Remove(path)

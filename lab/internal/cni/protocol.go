@@ -108,8 +108,8 @@ func responseFailure(stdout io.Writer, version string, f *failure) int {
 	return 1
 }
 
-// The function "arguments" parses CNI_ARGS, which contains KEY=VALUE pairs separated by semicolons.
-func arguments(text string) map[string]string {
+// parseArguments parses CNI_ARGS, which contains KEY=VALUE pairs separated by semicolons.
+func parseArguments(text string) map[string]string {
 	pairs := make(map[string]string)
 	for _, pair := range strings.Split(text, ";") {
 		if key, value, ok := strings.Cut(pair, "="); ok {

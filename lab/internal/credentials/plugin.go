@@ -61,7 +61,7 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 			"CredentialProviderRequest and the API version %s", asked.Kind, asked.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
-	login, failed := store.provide(asked.Image)
+	login, failed := store.login(asked.Image)
 	entry := Entry{Image: asked.Image, StartAt: startedAt, EndAt: time.Now()}
 	if failed != nil {
 		entry.Error = failed.Error()
@@ -75,9 +75,9 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		CacheKeyType: "Image", CacheDuration: "0s", Auth: map[string]Login{host: login}})
 }
 
-// The method "provide" applies the fault of an image and returns the login.
-func (s Store) provide(image string) (Login, error) {
-	faults, err := s.faults()
+// login applies the fault of an image and returns the login.
+func (s Store) login(image string) (Login, error) {
+	faults, err := s.readFaults()
 	if err != nil {
 		return Login{}, err
 	}

@@ -46,7 +46,7 @@ func (s Store) logFile() string    { return filepath.Join(s.Dir, "log.jsonl") }
 func (s Store) CreateLogin() error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
-	return s.write(s.loginFile(), Login{Username: "podlapse-lab", Password: hex.EncodeToString(random[:])})
+	return s.replaceFile(s.loginFile(), Login{Username: "podlapse-lab", Password: hex.EncodeToString(random[:])})
 }
 
 // Login returns the user name and the password that CreateLogin stored.
@@ -63,10 +63,10 @@ func (s Store) Login() (Login, error) {
 }
 
 // SetFaults replaces the faults of the plugin.
-func (s Store) SetFaults(faults ...Fault) error { return s.write(s.faultsFile(), faults) }
+func (s Store) SetFaults(faults ...Fault) error { return s.replaceFile(s.faultsFile(), faults) }
 
-// The method "faults" returns the faults of the plugin. Before the first call of SetFaults, there are no faults.
-func (s Store) faults() (faults []Fault, err error) {
+// readFaults returns the faults of the plugin. Before the first call of SetFaults, there are no faults.
+func (s Store) readFaults() (faults []Fault, err error) {
 	data, err := os.ReadFile(s.faultsFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -80,8 +80,8 @@ func (s Store) faults() (faults []Fault, err error) {
 	return faults, nil
 }
 
-// The method "write" replaces a file atomically, because the plugin can read the file at any time.
-func (s Store) write(path string, content any) error {
+// replaceFile replaces a file atomically, because the plugin can read the file at any time.
+func (s Store) replaceFile(path string, content any) error {
 	data, err := json.Marshal(content)
 	if err == nil {
 		err = os.WriteFile(path+".new", data, 0o600)

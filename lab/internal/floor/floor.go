@@ -34,7 +34,7 @@ type Config struct {
 // Run follows the node's pods until ctx ends. Like the agent, the program requests protobuf, which is the cheapest
 // format to decode.
 func Run(ctx context.Context, c Config) error {
-	config, err := connection(c.Kubeconfig)
+	config, err := readConnection(c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read kubeconfig %s: %w", c.Kubeconfig, err)
 	}
@@ -49,13 +49,13 @@ func Run(ctx context.Context, c Config) error {
 			return err
 		}
 		defer criClient.Close()
-		a := &asker{Store: pods, runtime: criClient, changes: make(chan *corev1.Pod, maxChanges)}
+		a := &runtimePoller{Store: pods, runtime: criClient, changes: make(chan *corev1.Pod, maxChanges)}
 		pods = a
 		var asking sync.WaitGroup
 		defer asking.Wait()
-		asking.Go(func() { a.run(ctx) })
+		asking.Go(func() { a.poll(ctx) })
 	}
-	store := &listed{Store: pods, ready: c.Ready}
+	store := &listedMarker{Store: pods, ready: c.Ready}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", corev1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.nodeName", c.Node))
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, client),
@@ -64,10 +64,9 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// The function "connection" reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. The
-// function does not use the package clientcmd, because clientcmd needs a different version of pflag than the node's
-// programs.
-func connection(path string) (*rest.Config, error) {
+// readConnection reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. readConnection
+// does not use the package clientcmd, because clientcmd needs a different version of pflag than the node's programs.
+func readConnection(path string) (*rest.Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -91,14 +90,14 @@ func connection(path string) (*rest.Config, error) {
 	}, nil
 }
 
-// The type "listed" is a store that creates a file after the first list.
-type listed struct {
+// listedMarker is a store that creates a file after the first list.
+type listedMarker struct {
 	cache.Store
 	ready string
 }
 
 // Replace implements cache.Store.
-func (l *listed) Replace(objects []any, revision string) error {
+func (l *listedMarker) Replace(objects []any, revision string) error {
 	if err := l.Store.Replace(objects, revision); err != nil {
 		return err
 	}

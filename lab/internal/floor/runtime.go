@@ -11,46 +11,47 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cri"
 )
 
-// The constant "beat" is the interval at which the program requests the runtime's version while pods start. The agent
-// requests the version at the same interval.
-const beat = time.Second
+// heartbeat is the interval at which the program requests the runtime's version while pods start. The agent requests
+// the version at the same interval.
+const heartbeat = time.Second
 
 // maxChanges is the size of the queue of changed pods. If the runtime responds slowly and the queue is full, the
 // reflector waits.
 const maxChanges = 1000
 
-// asker is a store that also queries the container runtime about each pod: once when the pod arrives, and once when the
-// pod is ready. asker sends the fewest queries that an agent needs for a pod whose images are already on the node.
-type asker struct {
+// runtimePoller is a store that also queries the container runtime about each pod: once when the pod arrives, and once
+// when the pod is ready. runtimePoller sends the fewest queries that an agent needs for a pod whose images are already
+// on the node.
+type runtimePoller struct {
 	cache.Store
 	runtime *cri.Client
 	changes chan *corev1.Pod
 }
 
 // Add implements cache.Store.
-func (a *asker) Add(object any) error {
+func (a *runtimePoller) Add(object any) error {
 	a.pass(object)
 	return a.Store.Add(object)
 }
 
 // Update implements cache.Store.
-func (a *asker) Update(object any) error {
+func (a *runtimePoller) Update(object any) error {
 	a.pass(object)
 	return a.Store.Update(object)
 }
 
-func (a *asker) pass(object any) {
+func (a *runtimePoller) pass(object any) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		a.changes <- pod
 	}
 }
 
-// The method "run" queries the runtime until ctx ends. The method ignores failed queries, because the lab measures only
-// the cost of the queries.
-func (a *asker) run(ctx context.Context) {
+// poll queries the runtime until ctx ends. It ignores failed queries, because the lab measures only the cost of the
+// queries.
+func (a *runtimePoller) poll(ctx context.Context) {
 	starting := map[types.UID]bool{} // true until the pod is ready
 	open := 0
-	beats := time.NewTicker(beat)
+	beats := time.NewTicker(heartbeat)
 	beats.Stop()
 	for {
 		select {
@@ -61,7 +62,7 @@ func (a *asker) run(ctx context.Context) {
 				starting[pod.UID] = true
 				open++
 				if open == 1 {
-					beats.Reset(beat)
+					beats.Reset(heartbeat)
 				}
 				_ = a.runtime.QueryArrived(ctx, string(pod.UID), pod.Spec.Containers[0].Image)
 			case waits && isReady(pod):

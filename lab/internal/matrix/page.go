@@ -61,9 +61,10 @@ func Page(results []Result, stacks []string) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	for _, r := range results {
-		cells := []string{"`" + r.Stack + "`", r.Kubernetes, r.Runtime, r.TriedAt.Format("2006-01-02"), "`" + r.Agent + "`"}
+		cells := []string{
+			"`" + r.Stack + "`", r.Kubernetes, r.Runtime, r.TriedAt.Format("2006-01-02"), "`" + r.Agent + "`"}
 		for _, name := range []string{"install", "first-light", "pulls", "lost-events", "restart"} {
-			cells = append(cells, r.mark(name))
+			cells = append(cells, r.outcomeText(name))
 		}
 		row(&page, cells)
 	}
@@ -109,7 +110,7 @@ func row(page *strings.Builder, cells []string) {
 	fmt.Fprintf(page, "| %s |\n", strings.Join(cells, " | "))
 }
 
-func (r Result) mark(scenario string) string {
+func (r Result) outcomeText(scenario string) string {
 	switch o, ran := r.outcome(scenario); {
 	case !ran:
 		return "not run"
@@ -125,7 +126,7 @@ func (r Result) figures(scenario string, names ...string) []string {
 	for _, name := range names {
 		value := o.Figures[name]
 		if value == "" {
-			value = r.mark(scenario)
+			value = r.outcomeText(scenario)
 		}
 		cells = append(cells, value)
 	}

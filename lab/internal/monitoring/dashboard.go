@@ -68,7 +68,7 @@ func Dashboard() ([]byte, error) {
 	for _, s := range clustered {
 		row := object{"type": "row", "title": s.title, "collapsed": s.collapsed, "panels": []object{},
 			"gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}}
-		inside, height := s.objects(y + 1)
+		inside, height := s.panelObjects(y + 1)
 		panels, all = append(panels, row), slices.Concat(all, []object{row}, inside)
 		y++
 		if s.collapsed {
@@ -102,9 +102,8 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// The method "objects" returns the panels of a row and their total height. The argument y is the position of the first
-// panel.
-func (s section) objects(y int) (panels []object, height int) {
+// panelObjects returns the panels of a row and their total height. The argument y is the position of the first panel.
+func (s section) panelObjects(y int) (panels []object, height int) {
 	x, top, line := 0, y, 0
 	for _, p := range s.panels {
 		if x+p.width > 24 {

@@ -115,7 +115,7 @@ func TestRowQueries(t *testing.T) {
 
 // If a click on a panel selects a label, all series of the panel must have this label.
 func TestLinksUseExistingLabels(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	links := 0
 	for _, s := range sections {
 		for _, p := range s.panels {
@@ -151,7 +151,7 @@ func TestPanelsFit(t *testing.T) {
 // A fleet has hundreds of nodes, so each panel about nodes, registries or workloads must limit its number of lines. A
 // limit is not necessary for labels with few values.
 func TestPanelsLimitTheirLines(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	many := []string{"node", "registry", "instance", "pod", "workload", "namespace"}
 	for _, s := range sections {
 		for _, p := range s.panels {

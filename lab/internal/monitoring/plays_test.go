@@ -24,9 +24,9 @@ const (
 	onset    = 66 // minute at which problems begin if the rules ignore these problems on new nodes
 )
 
-// The method "play" simulates the situation in the cluster "east". The cluster "west" has nodes with the same names,
-// and these nodes have no problem. The method also returns the value of the label "cluster" that each alert must have.
-func (s script) play() (played []*fleet, cluster string) {
+// simulate simulates the situation in the cluster "east". The cluster "west" has nodes with the same names, and these
+// nodes have no problem. simulate also returns the value of the label "cluster" that each alert must have.
+func (s script) simulate() (played []*fleet, cluster string) {
 	east := newFleet("east")
 	played, cluster = []*fleet{east}, "east"
 	each := func(int) {}

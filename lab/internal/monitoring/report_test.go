@@ -35,7 +35,7 @@ func queriesOfReport(t *testing.T) map[string]string {
 }
 
 func TestReportQueriesUseExistingSeries(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	for name, expr := range queriesOfReport(t) {
 		known.check(parse(t, expr), func(format string, arguments ...any) {
 			t.Errorf("%s: %s\n%s", name, fmt.Sprintf(format, arguments...), expr)

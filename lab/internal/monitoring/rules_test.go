@@ -19,7 +19,7 @@ const runbookBase = "https://github.com/podlapse/podlapse/blob/main/docs/runbook
 
 // The name of a recorded series must have the form level:metric:operation. The level contains the labels of the series.
 func TestRecordedNames(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	recorded := regexp.MustCompile(`^([a-z_]+):[a-z0-9_]+:[a-z0-9]+$`)
 	for _, r := range rules(t) {
 		if r.Record == "" {
@@ -44,7 +44,7 @@ func TestRecordedNames(t *testing.T) {
 var templateLabel = regexp.MustCompile(`\$labels\.(\w+)`)
 
 func TestAlertLabelsAndAnnotations(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	for _, r := range alerts(t) {
 		if wait, err := time.ParseDuration(r.For); err != nil || wait <= 0 {
 			t.Errorf("%s: for %q: %v", r.Alert, r.For, err)
@@ -97,7 +97,7 @@ func TestEveryAlertHasRunbook(t *testing.T) {
 // One Prometheus can evaluate the rules for several clusters. Nodes and registries in different clusters can have the
 // same names, so the rules must not mix clusters.
 func TestRulesKeepClustersApart(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	constant := func(expr parser.Expr) bool {
 		selector, ok := expr.(*parser.VectorSelector)
 		return ok && strings.HasPrefix(selector.Name, "podlapse:")

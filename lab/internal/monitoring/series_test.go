@@ -112,10 +112,10 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// The function "everything" returns the exposed metrics and the recorded metrics. A rule can use series of later rules.
-// Therefore, the function evaluates all rules again until no labels change. The maximum number of evaluations is the
-// number of rules.
-func everything(t *testing.T) catalog {
+// allMetrics returns the exposed metrics and the recorded metrics. A rule can use series of later rules. Therefore,
+// allMetrics evaluates all rules again until no labels change. The maximum number of evaluations is the number of
+// rules.
+func allMetrics(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)
 	all := rules(t)
@@ -247,7 +247,7 @@ func (c catalog) checkCall(e *parser.Call, problem func(string, ...any)) labelSe
 }
 
 func TestExpressions(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	for _, e := range expressions(t) {
 		known.check(parse(t, e.text), func(format string, arguments ...any) {
 			t.Errorf("%s: %s\n%s", e.where, fmt.Sprintf(format, arguments...), e.text)
@@ -257,7 +257,7 @@ func TestExpressions(t *testing.T) {
 
 // The method check must report each kind of mistake.
 func TestCheckFindsInvalidExpressions(t *testing.T) {
-	known := everything(t)
+	known := allMetrics(t)
 	for _, wrong := range []string{
 		`podlapse_pod_startup_duration_seconds`, // the series of a histogram have suffixes
 		`podlapse_pods_starting{registry="x"}`,

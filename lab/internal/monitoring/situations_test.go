@@ -161,7 +161,7 @@ func TestSituations(t *testing.T) {
 	}
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
-			played, cluster := known[s.name].play()
+			played, cluster := known[s.name].simulate()
 			if out, err := run(t, promtool, testOf(t, played, s.fires, cluster)); err != nil {
 				t.Errorf("the alerts of this row do not match the rules: %v\n%s", err, out)
 			}
@@ -183,7 +183,7 @@ func TestSituationsFindWrongCells(t *testing.T) {
 			} else {
 				delete(wrong, r.Alert)
 			}
-			played, cluster := plays()[s.name].play()
+			played, cluster := plays()[s.name].simulate()
 			if _, err := run(t, promtool, testOf(t, played, wrong, cluster)); err == nil {
 				t.Errorf("%s: the test passes although the cell of %s is wrong", s.name, r.Alert)
 			}

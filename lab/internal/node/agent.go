@@ -41,10 +41,10 @@ func (n Node) agent(program string, change AgentChange) component {
 			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState(), "--records=both"},
 			change.Flags...),
 			Env: change.Environment, Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords(),
-			Enter: n.enter()},
+			Enter: n.mountNamespaceEntry()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
-			return get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")
+			return checkURL(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz")
 		},
 		limit: time.Minute,
 	}
@@ -67,10 +67,10 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 		return err
 	}
 	c := n.agent(program, change)
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return err
 	}
-	return n.await(ctx, c)
+	return n.awaitReady(ctx, c)
 }
 
 // KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent gets no chance to finish
@@ -94,7 +94,7 @@ func (n Node) RestartAgent() error {
 
 // AwaitAgent waits until the agent is ready.
 func (n Node) AwaitAgent(ctx context.Context) error {
-	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
+	return n.awaitReady(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
 // CheckAgent returns the absolute path of the agent's program. If the path does not belong to an executable file,

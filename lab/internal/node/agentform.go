@@ -96,5 +96,5 @@ func (n Node) RestoreAgent(ctx context.Context) error {
 // stopAgentProcess stops the agent's process gracefully.
 func (n Node) stopAgentProcess() error {
 	const grace = 5 * time.Second
-	return n.stop(grace, agentProcess)
+	return n.stopComponents(grace, agentProcess)
 }

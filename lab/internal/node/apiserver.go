@@ -10,15 +10,15 @@ import (
 
 // StopAPIServer stops the API server suddenly, as in a crash. StartAPIServer or the next Up starts the API server
 // again.
-func (n Node) StopAPIServer() error { return n.stop(time.Second, apiServerName) }
+func (n Node) StopAPIServer() error { return n.stopComponents(time.Second, apiServerName) }
 
 // StartAPIServer starts the API server again and waits until the API server responds to requests.
 func (n Node) StartAPIServer(ctx context.Context) error {
 	c := n.apiServer()
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return err
 	}
-	return n.await(ctx, c)
+	return n.awaitReady(ctx, c)
 }
 
 // KubeAsAgent returns a client of the API server with the agent's own permissions.

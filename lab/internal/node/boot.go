@@ -24,7 +24,8 @@ func (n Node) SwitchOff(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	if err := errors.Join(n.stop(5*time.Second, kubeletName), n.StopContainerd(), n.RemoveNetwork()); err != nil {
+	err = errors.Join(n.stopComponents(5*time.Second, kubeletName), n.StopContainerd(), n.RemoveNetwork())
+	if err != nil {
 		return err
 	}
 	return client.Delete(ctx, nodeObject)
@@ -32,7 +33,7 @@ func (n Node) SwitchOff(ctx context.Context) error {
 
 // LaunchContainerd starts containerd, but does not wait until containerd is ready. Without the network's configuration,
 // containerd never becomes ready.
-func (n Node) LaunchContainerd() error { return n.ensure(n.containerd()) }
+func (n Node) LaunchContainerd() error { return n.ensureRunning(n.containerd()) }
 
 // StartKubelet starts the kubelet with additional taints for the new Node object and waits until the kubelet serves
 // requests. StartKubelet does not wait until the node is ready.
@@ -40,10 +41,10 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	if err := n.writeKubeletConfig(map[string]any{"registerWithTaints": taints}); err != nil {
 		return err
 	}
-	if err := n.ensure(n.kubelet()); err != nil {
+	if err := n.ensureRunning(n.kubelet()); err != nil {
 		return err
 	}
-	return n.await(ctx, n.kubelet())
+	return n.awaitReady(ctx, n.kubelet())
 }
 
 // BootFiles creates a directory and returns its path. An agent can use the directory as the proc file system of a

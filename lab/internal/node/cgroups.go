@@ -17,8 +17,8 @@ import (
 // cgroups, because the machine itself might not mount cgroup v2.
 func (n Node) cgroups() string { return filepath.Join(n.Run, "cgroup") }
 
-// mountCgroups prepares the mounts for the method "enter". On a stack that uses the machine's cgroups, mountCgroups
-// does nothing. The method "clean" removes these mounts.
+// mountCgroups prepares the mounts for mountNamespaceEntry. On a stack that uses the machine's cgroups, mountCgroups
+// does nothing. stopAndRemove removes these mounts.
 func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
@@ -43,10 +43,10 @@ func (n Node) mountCgroups() error {
 	return nil
 }
 
-// The method "enter" returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
-// stack that uses the machine's cgroups, the method returns nil. The lab does not set the field Unshareflags of
-// syscall.SysProcAttr, because with this field, Go makes all mounts private.
-func (n Node) enter() func() error {
+// mountNamespaceEntry returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
+// stack that uses the machine's cgroups, mountNamespaceEntry returns nil. The lab does not set the field Unshareflags
+// of syscall.SysProcAttr, because with this field, Go makes all mounts private.
+func (n Node) mountNamespaceEntry() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil
 	}
@@ -67,9 +67,9 @@ func (n Node) enter() func() error {
 	}
 }
 
-// The method "runc" returns the path of the program that containerd runs as runc. If a machine also uses cgroup v1, the
+// runcPath returns the path of the program that containerd runs as runc. If a machine also uses cgroup v1, the
 // controllers for memory and CPU belong to cgroup v1, and cgroup v2 lacks these controllers.
-func (n Node) runc() string {
+func (n Node) runcPath() string {
 	if n.Stack.CgroupV2 {
 		return filepath.Join(n.Programs.Payload, runc.ProgramName)
 	}

@@ -28,7 +28,7 @@ func cgroup2Node(t *testing.T) Node {
 func TestOnlyTheNodeHasOtherCgroups(t *testing.T) {
 	n := cgroup2Node(t)
 	own := map[string]bool{containerdName: true, kubeletName: true, agentProcess: true}
-	for _, c := range append(n.components(), n.agent("/agent", AgentChange{})) {
+	for _, c := range append(n.expectedComponents(), n.agent("/agent", AgentChange{})) {
 		if (c.Enter != nil) != own[c.Name] {
 			t.Errorf("%s: own mount namespace: %t", c.Name, c.Enter != nil)
 		}
@@ -37,13 +37,13 @@ func TestOnlyTheNodeHasOtherCgroups(t *testing.T) {
 		t.Errorf("containerd does not run the program without limits:\n%s", config)
 	}
 	n.Stack = stack.Stack{}
-	for _, c := range append(n.components(), n.agent("/agent", AgentChange{})) {
+	for _, c := range append(n.expectedComponents(), n.agent("/agent", AgentChange{})) {
 		if c.Enter != nil {
 			t.Errorf("%s has its own mount namespace on a stack with the machine's cgroups", c.Name)
 		}
 	}
-	if n.runc() != n.Programs.RuntimeTool("runc") {
-		t.Errorf("runc is %s on a stack with the machine's cgroups", n.runc())
+	if n.runcPath() != n.Programs.RuntimeTool("runc") {
+		t.Errorf("runc is %s on a stack with the machine's cgroups", n.runcPath())
 	}
 }
 
@@ -69,7 +69,8 @@ func TestProcessSeesCgroupV2(t *testing.T) {
 	if err := os.Mkdir(volume, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	record, err := n.starter().Start(process.Spec{Name: "one", Path: shell, Enter: n.enter(), Args: []string{"-c",
+	enter := n.mountNamespaceEntry()
+	record, err := n.starter().Start(process.Spec{Name: "one", Path: shell, Enter: enter, Args: []string{"-c",
 		"mount -t tmpfs volume " + volume + " && touch " + volume + "/file && stat -f -c %T /sys/fs/cgroup"}})
 	if err != nil {
 		t.Fatal(err)

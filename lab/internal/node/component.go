@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// The type "component" is one background process of the node.
+// component is one background process of the node.
 type component struct {
 	process.Spec
 	ports []int                       // loopback ports on which the process listens
@@ -35,9 +35,9 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// The method "ensure" makes a component run with its current spec. If the process already runs with the current spec,
-// the method keeps the process. If the process runs with another spec, the method replaces the process.
-func (n Node) ensure(c component) error {
+// ensureRunning makes a component run with its current spec. If the process already runs with the current spec,
+// ensureRunning keeps the process. If the process runs with another spec, ensureRunning replaces the process.
+func (n Node) ensureRunning(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (n Node) ensure(c component) error {
 	}
 	n.killLeftovers(c)
 	for _, port := range c.ports {
-		if err := free(port); err != nil {
+		if err := checkPortFree(port); err != nil {
 			return fmt.Errorf("start %s: port %d is in use: stop the process that uses this port: %w", c.Name,
 				port, err)
 		}
@@ -80,9 +80,9 @@ func (n Node) killLeftovers(c component) {
 	}
 }
 
-// The method "await" waits until the component is ready. If the component's process exits first, the method returns an
-// error with the last lines of the log.
-func (n Node) await(ctx context.Context, c component) error {
+// awaitReady waits until the component is ready. If the component's process exits first, awaitReady returns an error
+// with the last lines of the log.
+func (n Node) awaitReady(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {
 		err := c.ready(ctx)

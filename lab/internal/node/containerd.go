@@ -24,7 +24,7 @@ func (n Node) containerd() component {
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.RuntimeTool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
 			// With this search path, containerd does not find an older shim or runc of the system.
-			Search: n.Programs.Runtime, Enter: n.enter()},
+			Search: n.Programs.Runtime, Enter: n.mountNamespaceEntry()},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
 			if err != nil {
@@ -125,19 +125,19 @@ func (n Node) containerdConfig(pauseImage string) string {
 	replace := strings.NewReplacer(
 		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
 		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
-		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
+		"@snapshotter@", n.snapshotterName(), "@hosts@", n.In("registry-hosts"),
 		"@discard@", strconv.FormatBool(n.Stack.Containerd.DiscardUnpackedLayers),
-		"@runc@", n.runc(), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
+		"@runc@", n.runcPath(), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
 		"@nolabels@", strconv.FormatBool(!n.Stack.Containerd.Stargz),
 		"@level@", level, "@bins@", bins, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(template)
 }
 
-// The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is usually "overlayfs". If the
-// state directory is on an overlay, for example in a container without a volume, the snapshotter is "native". The
-// kernel does not support an overlay on an overlay.
-func (n Node) snapshotter() string {
+// snapshotterName returns the name of containerd's snapshotter. The snapshotter is usually "overlayfs". If the state
+// directory is on an overlay, for example in a container without a volume, the snapshotter is "native". The kernel does
+// not support an overlay on an overlay.
+func (n Node) snapshotterName() string {
 	if n.Stack.Containerd.Stargz {
 		return "stargz"
 	}

@@ -111,10 +111,10 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 // server already runs with exactly these flags, restartAPIServer only waits.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)
-	if err := n.ensure(n.apiServer(flags...)); err != nil {
+	if err := n.ensureRunning(n.apiServer(flags...)); err != nil {
 		return err
 	}
-	if err := n.await(ctx, n.apiServer(flags...)); err != nil {
+	if err := n.awaitReady(ctx, n.apiServer(flags...)); err != nil {
 		return err
 	}
 	if now, _ := n.table().Get(apiServerName); now.PID == before.PID {
@@ -126,7 +126,7 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 // Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Otherwise,
 // these clients of the API server would wait up to half a minute before they try to connect again.
 func (n Node) Reconnect(ctx context.Context) error {
-	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
+	if err := n.stopComponents(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
 	}
 	client, err := n.Kube()

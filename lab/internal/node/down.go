@@ -28,7 +28,7 @@ func (n Node) Down(ctx context.Context) (bool, error) {
 	if !n.traces() {
 		return false, nil
 	}
-	return true, n.clean(ctx)
+	return true, n.stopAndRemove(ctx)
 }
 
 // traces reports whether files or processes of this lab exist on the machine.
@@ -41,24 +41,24 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// The method "clean" stops all processes and then removes all remaining files, mounts and cgroups. If possible, the
-// method stops the processes gracefully.
-func (n Node) clean(ctx context.Context) error {
-	// If the method "clean" is interrupted after this step, the next command finds an interrupted lab and removes its
+// stopAndRemove stops all processes and then removes all remaining files, mounts and cgroups. If possible,
+// stopAndRemove stops the processes gracefully.
+func (n Node) stopAndRemove(ctx context.Context) error {
+	// If stopAndRemove is interrupted after this step, the next command finds an interrupted lab and removes its
 	// state.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet must stop first, because a running kubelet would restart the containers that the method "clean" stops
+	// The kubelet must stop first, because a running kubelet would restart the containers that stopAndRemove stops
 	// later.
-	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
+	gently := n.stopComponents(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// The remaining components do not have to stop gracefully, because the method "clean" deletes their data.
-	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
-		nativeName), n.stop(0, apiServerName, etcdName))
+	// The remaining components do not have to stop gracefully, because stopAndRemove deletes their data.
+	quickly := errors.Join(n.stopComponents(2*time.Second, containerdName, registryName, receiverName, prometheusName,
+		nativeName), n.stopComponents(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// The method "clean" removes the containers before the shims, because a running shim reaps killed processes
+	// stopAndRemove removes the containers before the shims, because a running shim reaps killed processes
 	// immediately. Without the shim, a killed process remains as a zombie until the init process reaps it.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// The method "stop" stops the named components concurrently.
-func (n Node) stop(grace time.Duration, names ...string) error {
+// stopComponents stops the named components concurrently.
+func (n Node) stopComponents(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {

@@ -106,14 +106,14 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)},
 		agent.Flags...)
 	c.Env = slices.Concat(c.Env, agent.Env)
-	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }
+	c.ready = func(ctx context.Context) error { return checkURL(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of an earlier scenario: %w", err)
 	}
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return err
 	}
-	return n.await(ctx, c)
+	return n.awaitReady(ctx, c)
 }
 
 // ExtraUsage returns the resources that an extra agent's process has used.
@@ -125,7 +125,7 @@ func (n Node) StopExtraAgents() error {
 	for extra := range names {
 		names[extra] = extraProcess(extra)
 	}
-	return n.stop(5*time.Second, names...)
+	return n.stopComponents(5*time.Second, names...)
 }
 
 // ControlPlaneCPU returns the CPU time of the API server and etcd together, from their start until now.

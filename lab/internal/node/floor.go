@@ -34,7 +34,7 @@ func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 
 func (n Node) startFloor(ctx context.Context, name, nodeName, socket string) error {
 	self, ready := n.In("bin", "lab"), n.In(name+"-ready")
-	if err := n.stop(floorGrace, name); err != nil { // a killed scenario leaves the program running
+	if err := n.stopComponents(floorGrace, name); err != nil { // a killed scenario leaves the program running
 		return err
 	}
 	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,10 +46,10 @@ func (n Node) startFloor(ctx context.Context, name, nodeName, socket string) err
 		ready: func(context.Context) error { _, err := os.Stat(ready); return err },
 		limit: startLimit,
 	}
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return err
 	}
-	return n.await(ctx, c)
+	return n.awaitReady(ctx, c)
 }
 
 // FloorUsage returns the resources that the program of StartFloor has used.
@@ -60,4 +60,4 @@ func (n Node) RuntimeFloorUsage() (process.Usage, error) { return n.usage(runtim
 
 // StopFloor stops the programs that StartFloor and StartRuntimeFloor started. StopFloor ignores programs that do not
 // run.
-func (n Node) StopFloor() error { return n.stop(floorGrace, floorName, runtimeFloorName) }
+func (n Node) StopFloor() error { return n.stopComponents(floorGrace, floorName, runtimeFloorName) }

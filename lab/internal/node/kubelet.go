@@ -19,7 +19,7 @@ func (n Node) kubelet() component {
 		"--v=2", // at level 2, the kubelet logs each new pod
 		// The kubelet logs every Event that it creates, including Events that it drops later.
 		"--vmodule=event=3",
-	}, Inputs: []string{config, kubeconfig}, Enter: n.enter()}
+	}, Inputs: []string{config, kubeconfig}, Enter: n.mountNamespaceEntry()}
 	if n.RegistryGuard().IsSet() {
 		spec.Args = append(spec.Args, "--image-credential-provider-config="+n.credentialConfig(),
 			"--image-credential-provider-bin-dir="+n.Programs.Payload)
@@ -29,7 +29,7 @@ func (n Node) kubelet() component {
 		Spec:  spec,
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
-			return get(ctx, "http://"+layout.Address(layout.KubeletHealth)+"/healthz")
+			return checkURL(ctx, "http://"+layout.Address(layout.KubeletHealth)+"/healthz")
 		},
 		limit: startLimit,
 	}
@@ -51,10 +51,10 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	if err := n.writeKubeletConfig(settings); err != nil {
 		return err
 	}
-	if err := n.ensure(n.kubelet()); err != nil {
+	if err := n.ensureRunning(n.kubelet()); err != nil {
 		return err
 	}
-	if err := n.await(ctx, n.kubelet()); err != nil {
+	if err := n.awaitReady(ctx, n.kubelet()); err != nil {
 		return err
 	}
 	client, err := n.Kube()

@@ -90,10 +90,10 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 	}
 	c := n.prometheus(prometheusName, programs, config, layout.PrometheusPort, "exemplar-storage")
 	c.Inputs = append(c.Inputs, rules)
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return client, err
 	}
-	if err := n.await(ctx, c); err != nil || m.NoAgents {
+	if err := n.awaitReady(ctx, c); err != nil || m.NoAgents {
 		return client, err
 	}
 	return client, n.Report.Wait(ctx, "Prometheus to scrape the agent", 6*m.Interval+5*time.Second,

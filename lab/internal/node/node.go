@@ -57,8 +57,8 @@ func (n Node) Registry() registry.Client {
 // Runtime returns a client of containerd's CRI.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// The function "get" returns nil if a GET request to a URL returns status 200.
-func get(ctx context.Context, url string) error {
+// checkURL returns nil if a GET request to a URL returns status 200.
+func checkURL(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -76,9 +76,9 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// The function "free" returns an error if a process listens on the loopback port. The function retries for a second,
-// because a port can remain in use for a moment after its process exits.
-func free(port int) error {
+// checkPortFree returns an error if a process listens on the loopback port. checkPortFree retries for a second, because
+// a port can remain in use for a moment after its process exits.
+func checkPortFree(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {
 		listener, err := net.Listen("tcp", layout.Address(port))
@@ -91,8 +91,8 @@ func free(port int) error {
 	}
 }
 
-// The function "listening" returns nil if a process listens on the loopback port.
-func listening(port int) error {
+// checkListening returns nil if a process listens on the loopback port.
+func checkListening(port int) error {
 	connection, err := net.DialTimeout("tcp", layout.Address(port), time.Second)
 	if err != nil {
 		return err

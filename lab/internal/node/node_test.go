@@ -89,7 +89,7 @@ func TestLazySnapshotter(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := n.containerdConfig("image")
-		if n.snapshotter() == "native" {
+		if n.snapshotterName() == "native" {
 			config = strings.Replace(config, "native", "overlayfs", 1)
 		}
 		for _, setting := range settings {
@@ -196,7 +196,7 @@ func TestPortsDiffer(t *testing.T) {
 	sometimes := []component{n.agent("/agent", AgentChange{}), n.receiver("/receiver"),
 		n.prometheus(prometheusName, "/", "/config", layout.PrometheusPort, ""),
 		n.prometheus(nativeName, "/", "/config", layout.NativePort, "")}
-	for _, c := range append(n.components(), sometimes...) {
+	for _, c := range append(n.expectedComponents(), sometimes...) {
 		for _, port := range c.ports {
 			if other := taken[port]; other != "" {
 				t.Errorf("%s and %s share port %d", c.Name, other, port)
@@ -218,7 +218,7 @@ func TestPortInUse(t *testing.T) {
 	defer listener.Close()
 	c := n.agent("/bin/true", AgentChange{})
 	c.Inputs, c.ports = nil, []int{listener.Addr().(*net.TCPAddr).Port}
-	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) ||
+	if err := n.ensureRunning(c); err == nil || !strings.Contains(err.Error(), agentProcess) ||
 		!strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("error %v does not name the component and the port", err)
 	}
@@ -229,10 +229,10 @@ func TestAwaitReportsEndedProcess(t *testing.T) {
 	c := n.agent("/bin/sh", AgentChange{})
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
 	c.ready = func(context.Context) error { return errors.New("not yet") } // the component must never become ready
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		t.Fatal(err)
 	}
-	err := n.await(t.Context(), c)
+	err := n.awaitReady(t.Context(), c)
 	if err == nil || !strings.Contains(err.Error(), agentProcess+" exited before it was ready") ||
 		!strings.Contains(err.Error(), "what went wrong") {
 		t.Errorf("error %v", err)

@@ -50,12 +50,12 @@ func (n Node) StartPrometheus(ctx context.Context) error {
 		n.prometheus(nativeName, programs, config, layout.NativePort, "exemplar-storage,native-histograms"),
 	}
 	for _, c := range servers {
-		if err := n.ensure(c); err != nil {
+		if err := n.ensureRunning(c); err != nil {
 			return err
 		}
 	}
 	for _, c := range servers {
-		if err := n.await(ctx, c); err != nil {
+		if err := n.awaitReady(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -70,14 +70,14 @@ func (n Node) prometheus(name, programs, config string, port int, features strin
 			"--enable-feature=" + features, "--log.level=warn",
 		}, Inputs: []string{config}},
 		ports: []int{port},
-		ready: func(ctx context.Context) error { return get(ctx, "http://"+layout.Address(port)+"/-/ready") },
+		ready: func(ctx context.Context) error { return checkURL(ctx, "http://"+layout.Address(port)+"/-/ready") },
 		limit: startLimit,
 	}
 }
 
 // StopPrometheus stops the Prometheus servers if they run, and removes their data.
 func (n Node) StopPrometheus() error {
-	if err := n.stop(2*time.Second, prometheusName, nativeName); err != nil {
+	if err := n.stopComponents(2*time.Second, prometheusName, nativeName); err != nil {
 		return err
 	}
 	for _, name := range []string{prometheusName, nativeName} {
@@ -89,7 +89,7 @@ func (n Node) StopPrometheus() error {
 }
 
 // KillPrometheus sends SIGKILL to the Prometheus that StartMonitoring started, as the kernel does when memory runs out.
-func (n Node) KillPrometheus() error { return n.stop(0, prometheusName) }
+func (n Node) KillPrometheus() error { return n.stopComponents(0, prometheusName) }
 
 // LintMetrics runs promtool to check metrics in the Prometheus text format. LintMetrics returns promtool's output.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {

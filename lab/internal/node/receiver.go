@@ -25,10 +25,10 @@ func (n Node) StartReceiver(ctx context.Context) error {
 		return err
 	}
 	c := n.receiver(program)
-	if err := n.ensure(c); err != nil {
+	if err := n.ensureRunning(c); err != nil {
 		return err
 	}
-	return n.await(ctx, c)
+	return n.awaitReady(ctx, c)
 }
 
 func (n Node) receiver(program string) component {
@@ -37,14 +37,14 @@ func (n Node) receiver(program string) component {
 			layout.Address(layout.OTLPHTTPPort), layout.Address(layout.OTLPGRPCPort), n.OTLP()}},
 		ports: []int{layout.OTLPHTTPPort, layout.OTLPGRPCPort},
 		ready: func(context.Context) error {
-			return errors.Join(listening(layout.OTLPHTTPPort), listening(layout.OTLPGRPCPort))
+			return errors.Join(checkListening(layout.OTLPHTTPPort), checkListening(layout.OTLPGRPCPort))
 		},
 		limit: startLimit,
 	}
 }
 
 // StopReceiver stops the OTLP receiver if it runs.
-func (n Node) StopReceiver() error { return n.stop(2*time.Second, receiverName) }
+func (n Node) StopReceiver() error { return n.stopComponents(2*time.Second, receiverName) }
 
 // ForgetOTLP removes the data that the OTLP receiver stored. The caller must stop the receiver first.
 func (n Node) ForgetOTLP() error {

@@ -17,7 +17,7 @@ func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 // RepairFragile creates the program of the runtime handler "fragile". BreakFragile removes the program that
 // RepairFragile creates.
 func (n Node) RepairFragile() error {
-	err := os.Symlink(n.runc(), n.fragileProgram())
+	err := os.Symlink(n.runcPath(), n.fragileProgram())
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)
 	}
@@ -39,10 +39,10 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	if err := n.writeContainerdConfig(reference); err != nil {
 		return err
 	}
-	if err := n.ensure(n.containerd()); err != nil {
+	if err := n.ensureRunning(n.containerd()); err != nil {
 		return err
 	}
-	return n.await(ctx, n.containerd())
+	return n.awaitReady(ctx, n.containerd())
 }
 
 // UseOwnPauseImage reverts UsePauseImage and writes the network's configuration again.
@@ -56,14 +56,14 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 
 // StopContainerd stops containerd as an upgrade of containerd does. The pods continue to run. StartContainerd or the
 // next Up starts containerd again.
-func (n Node) StopContainerd() error { return n.stop(5*time.Second, containerdName) }
+func (n Node) StopContainerd() error { return n.stopComponents(5*time.Second, containerdName) }
 
 // StartContainerd starts containerd again and waits until containerd serves requests.
 func (n Node) StartContainerd(ctx context.Context) error {
-	if err := n.ensure(n.containerd()); err != nil {
+	if err := n.ensureRunning(n.containerd()); err != nil {
 		return err
 	}
-	return n.await(ctx, n.containerd())
+	return n.awaitReady(ctx, n.containerd())
 }
 
 // RemoveNetwork removes the network's configuration, so that the runtime reports that its network is not ready.

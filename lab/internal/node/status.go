@@ -15,24 +15,24 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The type "state" is one line in the output of the command "lab status".
-type state struct {
+// statusLine is one line in the output of the command "lab status".
+type statusLine struct {
 	component
 	record process.Record
 	health string
 	well   bool
 }
 
-func (s state) pid() string {
+func (s statusLine) pid() string {
 	if s.record.PID == 0 {
 		return "-"
 	}
 	return strconv.Itoa(s.record.PID)
 }
 
-// The method "components" returns the components that are expected to run. The result contains the agent only if the
-// agent runs as a process.
-func (n Node) components() []component {
+// expectedComponents returns the components that are expected to run. The result contains the agent only if the agent
+// runs as a process.
+func (n Node) expectedComponents() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
 		n.scheduler(), n.kubelet()}
 	if program := n.Agent(); program != "" && n.Form() == AsProcess {
@@ -76,13 +76,13 @@ func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	return well
 }
 
-func (n Node) look(ctx context.Context) []state {
-	all := n.components()
-	states := make([]state, len(all))
+func (n Node) look(ctx context.Context) []statusLine {
+	all := n.expectedComponents()
+	states := make([]statusLine, len(all))
 	var looks sync.WaitGroup
 	for i, c := range all {
 		looks.Go(func() {
-			s := state{component: c}
+			s := statusLine{component: c}
 			record, ok := n.table().Get(c.Name)
 			s.record = record
 			s.health, s.well = n.healthWords(ctx, c, record, ok)
@@ -94,11 +94,11 @@ func (n Node) look(ctx context.Context) []state {
 }
 
 // daemonSetState returns the line for an agent that runs as a DaemonSet.
-func (n Node) daemonSetState(ctx context.Context) state {
-	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
+func (n Node) daemonSetState(ctx context.Context) statusLine {
+	s := statusLine{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
 		ports: []int{layout.AgentPort}},
 		record: process.Record{Log: n.AgentLog()}, health: "ready", well: true}
-	if err := get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz"); err != nil {
+	if err := checkURL(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz"); err != nil {
 		s.health, s.well = "not ready: "+err.Error(), false
 	}
 	return s

@@ -51,7 +51,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 			return err
 		}
 	}
-	if err := n.start(ctx, agent); err != nil {
+	if err := n.startComponents(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return errors.New("the start was interrupted, and the lab's processes and files remain: run \"lab up\" " +
 				"to start the lab again, or \"lab down\" to remove the processes and files")
@@ -65,7 +65,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")
-		if err := n.clean(ctx); err != nil {
+		if err := n.stopAndRemove(ctx); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// The method "start" starts all components that are not running, in the order of their dependencies. Components that do
+// startComponents starts all components that are not running, in the order of their dependencies. Components that do
 // not depend on each other start concurrently.
-func (n Node) start(ctx context.Context, agent Agent) error {
+func (n Node) startComponents(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // a repair also creates missing directories
 		return err
 	}
@@ -114,28 +114,28 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	}
 	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()
 	for _, c := range []component{images, etcd, runtime} {
-		if err := n.ensure(c); err != nil {
+		if err := n.ensureRunning(c); err != nil {
 			return err
 		}
 	}
 	tasks, together := errgroup.WithContext(ctx)
 	tasks.Go(func() error {
-		if err := n.await(together, images); err != nil {
+		if err := n.awaitReady(together, images); err != nil {
 			return err
 		}
-		if err := n.await(together, runtime); err != nil {
+		if err := n.awaitReady(together, runtime); err != nil {
 			return err
 		}
 		return errors.Join(n.pushPauseImage(together), n.warmBaseImage(together, base))
 	})
 	tasks.Go(func() error {
-		if err := n.await(together, etcd); err != nil {
+		if err := n.awaitReady(together, etcd); err != nil {
 			return err
 		}
-		if err := n.ensure(server); err != nil {
+		if err := n.ensureRunning(server); err != nil {
 			return err
 		}
-		return n.await(together, server)
+		return n.awaitReady(together, server)
 	})
 	if err := tasks.Wait(); err != nil {
 		return err
@@ -170,12 +170,12 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
-		if err := n.ensure(c); err != nil {
+		if err := n.ensureRunning(c); err != nil {
 			return err
 		}
 	}
 	for _, c := range clients {
-		if err := n.await(ctx, c); err != nil {
+		if err := n.awaitReady(ctx, c); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 // TestIgnoredParts checks that the page names the part of an address that it ignores.
 func TestIgnoredParts(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	const message = "The page ignores a part of the address: "
 	for _, c := range [][2]string{
 		{"#/?last=nope", message + "last=nope."},

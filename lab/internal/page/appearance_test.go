@@ -14,7 +14,7 @@ import (
 // would be invisible.
 func TestForcedColors(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
-	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
+	tab := openTab(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("the colors to be forced",
 		`matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
@@ -55,10 +55,10 @@ func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 // TestCausesHaveColors checks that the style sheet has a color for each cause of a pod's start-up. Without the color of
 // one of its causes, a bar in the list of start-ups would be invisible.
 func TestCausesHaveColors(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	causes := ask[[][]string](t, tab, `(async () => {
 		const colors = getComputedStyle(document.documentElement);
-		return `+module("words.js")+`.causeNames().map((c) => [c, colors.getPropertyValue('--' + c)]); })()`)
+		return `+moduleExports("words.js")+`.causeNames().map((c) => [c, colors.getPropertyValue('--' + c)]); })()`)
 	if len(causes) < 10 {
 		t.Errorf("the page knows only the causes %q", causes)
 	}
@@ -73,7 +73,7 @@ func TestCausesHaveColors(t *testing.T) {
 // the choice.
 func TestTheme(t *testing.T) {
 	s := standIn(t, "--pods=1")
-	tab := open(t, wide) // wide uses the system's dark theme
+	tab := openTab(t, wide) // wide uses the system's dark theme
 	must(t, tab.Go("http://"+s.address+"/"))
 	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
 	press := func(want string) string {
@@ -98,12 +98,12 @@ func TestTheme(t *testing.T) {
 // TestTextIsComplete checks that the view of a start-up cuts no long verdict, no long name of a pod, and no name of a
 // container after a long name of a phase. The lines of a long name of a phase must be aligned.
 func TestTextIsComplete(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
 	for _, width := range []int64{390, 1440} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
 		cut := ask[[]string](t, tab, `(async () => {
-			const { PodView } = `+module("podview.js")+`, usual = window.fetch;
+			const { PodView } = `+moduleExports("podview.js")+`, usual = window.fetch;
 			const record = (await (await fetch('api/v1/pods')).json()).items[0];
 			const phase = { ...record.phases.find((p) => p.container), phase: 'unattributed',
 				merged_with: ['volumes', 'network', 'sandbox', 'kubelet_sync', 'pull'] };
@@ -129,7 +129,7 @@ func TestTextIsComplete(t *testing.T) {
 // TestEveryWidth checks that no view is wider than the window, for narrow and wide windows.
 func TestEveryWidth(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4", "--predictable", "--revisions", "--node-startup=1ms")
-	tab := open(t, narrow)
+	tab := openTab(t, narrow)
 	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
 		must(t, tab.Go("http://"+s.address+"/#/"))

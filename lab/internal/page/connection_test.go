@@ -19,7 +19,7 @@ func TestPathPrefix(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
 		proxy, strays := prefixProxy(t, s.address, prefix)
-		tab := open(t, wide)
+		tab := openTab(t, wide)
 		must(t, tab.Go(proxy+prefix))
 		must(t, tab.Await("live rows", Live+` && document.querySelector('.row.state-starting')`, soon))
 		row := `document.querySelector('.row.state-starting')`
@@ -85,7 +85,7 @@ func prefixProxy(t *testing.T, address, prefix string) (server string, strays fu
 // agent.
 func TestAgentRestart(t *testing.T) {
 	first := standIn(t, "--pods=30")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+first.address+"/"))
 	count := `Number(document.querySelector('.chip b')?.textContent)`
 	must(t, tab.Await("30 rows, live", Live+` && `+count+` === 30`, soon))
@@ -100,7 +100,7 @@ func TestAgentRestart(t *testing.T) {
 // except the last agent know the start-up.
 func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+first.address+"/"))
 	row := `document.querySelector('.row.state-starting')`
 	must(t, tab.Await("a starting pod", row, soon))
@@ -137,7 +137,7 @@ func TestFailedList(t *testing.T) {
 			address = standIn(t, "--pods=5").address // start-ups of this stand-in do not change
 		}
 		server, repair := failingProxy(t, address, test.address)
-		tab := open(t, wide)
+		tab := openTab(t, wide)
 		must(t, tab.Go(server+"/"+test.view))
 		alert := `document.querySelector('#alert').innerText`
 		must(t, tab.Await("the message", alert+`.includes(`+quoted(test.words)+`)`, soon))
@@ -167,7 +167,7 @@ func TestStreamResumes(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go(listener.URL+"/"))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
 	mu.Lock()
@@ -190,7 +190,7 @@ func TestStreamResumes(t *testing.T) {
 // TestRequestsOfHiddenViews checks that the page requests registries and recent pulls only while their views are open.
 func TestRequestsOfHiddenViews(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=4")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	const requests = `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) =>
 		name.endsWith('/api/v1/pulls?limit=100') || name.endsWith('/api/v1/registries')).length`
@@ -208,7 +208,7 @@ func TestRequestsOfHiddenViews(t *testing.T) {
 // the page must reconnect. In this test, the page's clock runs a hundred times as fast.
 func TestHiddenPageDisconnects(t *testing.T) {
 	s := standIn(t, "--pods=5")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("the page to be live", Live, soon))
 	hide := func(hidden bool) {

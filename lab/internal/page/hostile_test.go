@@ -40,7 +40,7 @@ const findAttacks = `(() => {
 // of text.
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	const script = "<script>window.attacked=1</script>" // in the owner of a pod in the namespace hostile-1
 
 	var links []string // links of all rows; on a phone, the page shows fewer rows at the same time
@@ -100,7 +100,7 @@ func check(t *testing.T, tab *browser.Tab, where string) {
 // TestContentSecurityPolicy tries to run injected code in the page.
 func TestContentSecurityPolicy(t *testing.T) {
 	s := standIn(t, "--pods=3")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("rows", HasRow("", "")+` || document.querySelector('.row')`, soon))
 	requireNoComplaints(t, tab)

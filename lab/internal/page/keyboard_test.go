@@ -12,7 +12,7 @@ import (
 // TestKeyboardNavigation uses only the keyboard. It opens the layers of a pull from the list, and then goes back.
 func TestKeyboardNavigation(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("rows", `document.querySelectorAll('.row').length > 10`, soon))
 	press := func(keys ...string) {
@@ -63,7 +63,7 @@ func TestKeyboardNavigation(t *testing.T) {
 // must scroll the view.
 func TestKeysOutsideTheList(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/?cause=app"))
 	cause := `document.querySelector('.tools select')`
 	must(t, tab.Await("the selected cause", cause+`.value === 'app'`, soon))
@@ -89,7 +89,7 @@ func TestKeysOutsideTheList(t *testing.T) {
 // the list. The focus must stay on its row.
 func TestRowOrderMatchesScreen(t *testing.T) {
 	s := standIn(t, "--pods=200", "--changes=20")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("rows that move", `document.querySelectorAll('.row.state-starting').length > 5`, soon))
 	const tops = `[...document.querySelectorAll('.rows > *:not([hidden])')]

@@ -26,7 +26,7 @@ const listed = `[...document.querySelectorAll('.rows > h2:not([hidden]) small')]
 // several namespaces: 20 pods have owners with the same name.
 func TestLinksBetweenViews(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/registries"))
 	must(t, tab.Await("the card", `document.querySelector('.leads a')?.textContent === '60 pods'`, soon))
 	follow(t, tab, ".leads a")
@@ -63,7 +63,7 @@ func TestLinksBetweenViews(t *testing.T) {
 // TestWorkloads compares the table of workloads with the API, and follows the link from a workload to its pods.
 func TestWorkloads(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/workloads"))
 	must(t, tab.Await("the workloads", `document.querySelectorAll('tbody tr').length === 21`, soon))
 	wrong := ask[[]string](t, tab, `(async () => {
@@ -91,7 +91,7 @@ func TestWorkloads(t *testing.T) {
 // TestComparison opens the comparison of two start-ups of a workload, and compares the differences with the API.
 func TestComparison(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await(
@@ -145,9 +145,9 @@ func TestComparison(t *testing.T) {
 // TestMergedPhases compares a start-up with another start-up whose evidence cannot separate some phases. The comparison
 // must add up these phases.
 func TestMergedPhases(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { compareCharts } = `+module("compare.js")+`;
+		const { compareCharts } = `+moduleExports("compare.js")+`;
 		const row = (phase, merged, container, from, to) => ({ kind: 'phase', phase, merged, container, attempt: 0,
 			cause: phase, from, to, seconds: to - from, error: 0.5, open: false });
 		const a = { total: 9, rows: [row('volumes', ['network', 'sandbox'], '', 0, 4), row('unattributed',
@@ -166,7 +166,7 @@ func TestMergedPhases(t *testing.T) {
 // TestTimeRange checks the time filter in the module, in the URL and in the input fields.
 func TestTimeRange(t *testing.T) {
 	s := standIn(t, "--pods=20")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	const day = "2026-03-01T"
 	for query, want := range map[string]int{
@@ -196,7 +196,7 @@ func TestTimeRange(t *testing.T) {
 // TestLocalTime switches the page from UTC to local time, and checks that the browser keeps the choice.
 func TestLocalTime(t *testing.T) {
 	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	created := `document.querySelector('.pod-view .facts')?.innerText`
 	must(t, tab.Go("http://"+s.address+"/"))
 	follow(t, tab, ".row:not([hidden])")
@@ -213,9 +213,9 @@ func TestLocalTime(t *testing.T) {
 // TestSharing checks the commands and the links that the page copies to the clipboard. A command must not contain
 // untrusted text.
 func TestSharing(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { explainPod, explainWorkload, linkOf } = `+module("share.js")+`;
+		const { explainPod, explainWorkload, linkOf } = `+moduleExports("share.js")+`;
 		const at = (address, node) => { const url = new URL(address); return linkOf({ hostname: url.hostname,
 			href: url.href, hash: url.hash }, node); };
 		return [explainPod('shop', 'web-0'), explainPod('shop', 'x; rm -rf'), explainPod('$(id)', 'x'),
@@ -258,7 +258,7 @@ func TestSharing(t *testing.T) {
 
 // TestCommandNamesMissingFilters checks that the page names the filters that the command for a workload does not have.
 func TestCommandNamesMissingFilters(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	for hash, want := range map[string]string{
 		"#/?owner=shop/Deployment/web":                         "",
 		"#/?owner=shop/Deployment/web&cause=registry&q=a":      "without the filters: q, cause",
@@ -277,7 +277,7 @@ func TestCommandNamesMissingFilters(t *testing.T) {
 
 // TestCommandsOfNode checks the commands that the views of pulls and registries copy. The commands have no filters.
 func TestCommandsOfNode(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	for hash, want := range map[string]string{
 		"#/pulls": "kubectl podlapse pulls --node standin | ",
 		"#/pulls?registry=r.example:5000&last=1h": "kubectl podlapse pulls --node standin | " +
@@ -296,7 +296,7 @@ func TestCommandsOfNode(t *testing.T) {
 
 // TestUnpackRowsDiffer checks that the phase "unpack" and the total unpacking time have different names.
 func TestUnpackRowsDiffer(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	follow(t, tab, ".row:not([hidden])")
 	follow(t, tab, ".can-open")
 	must(t, tab.Await("the layers", `document.querySelector('.wf-layer')`, soon))

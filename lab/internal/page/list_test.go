@@ -9,7 +9,7 @@ import (
 // TestDeletedPods checks that deleted pods stay in the list, and that the page marks these pods as gone.
 func TestDeletedPods(t *testing.T) {
 	s := standIn(t, "--pods=20", "--leaving")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("a deleted pod",
 		`document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
@@ -18,9 +18,9 @@ func TestDeletedPods(t *testing.T) {
 
 // TestStartUpInProgressGrows checks that the duration of a start-up in progress grows with the browser's clock.
 func TestStartUpInProgressGrows(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]float64](t, tab, `(async () => {
-		const { age, startUpOf, stuckIn } = `+module("startup.js")+`;
+		const { age, startUpOf, stuckIn } = `+moduleExports("startup.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
 		const last = record.phases.at(-1).seconds;
 		return ['starting', 'ready'].flatMap((state) => { const s = startUpOf({ ...record, state }, 1000);
@@ -33,10 +33,10 @@ func TestStartUpInProgressGrows(t *testing.T) {
 // TestSlowestWorkloadInProgress checks that the heading of the workloads does not state that a start-up in progress is
 // over.
 func TestSlowestWorkloadInProgress(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-			{ GroupsView } = `+module("groupsview.js")+`;
+		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
+			{ GroupsView } = `+moduleExports("groupsview.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		return ['starting', 'ready'].map((state) => {
 			const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
@@ -55,7 +55,7 @@ func TestSlowestWorkloadInProgress(t *testing.T) {
 // TestSlowestWorkload checks that start-ups of unknown length do not count, and that the heading names a pod without an
 // owner.
 func TestSlowestWorkload(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
 		`+workloadsView()+`
 		const add = (name, seconds, error, owner) => known.update({ ...record, namespace: 'shop', name, uid: name,
@@ -77,9 +77,9 @@ func TestSlowestWorkload(t *testing.T) {
 
 // TestPercentiles checks that the page uses the nearest rank of successful start-ups, as the command line does.
 func TestPercentiles(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { percentile, workloadsOf } = `+module("groups.js")+`;
+		const { percentile, workloadsOf } = `+moduleExports("groups.js")+`;
 		const s = (total, state) => ({ workload: 'w', total, state, error: 0, seenAt: 0, causes: [] });
 		const [group] = workloadsOf([s(2.7, 'ready'), s(9.8, 'succeeded'), s(60, 'failed'), s(0.1, 'deleted'),
 			s(3600, 'given_up'), s(1, 'starting')], 0);
@@ -94,9 +94,9 @@ func TestPercentiles(t *testing.T) {
 // TestPodDeletedDuringList deletes a pod while the agent sends the list of start-ups. The page must mark the pod as
 // gone.
 func TestPodDeletedDuringList(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	if gone := ask[bool](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`;
+		const { Known } = `+moduleExports("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known();
 		known.expectList();
@@ -111,9 +111,9 @@ func TestPodDeletedDuringList(t *testing.T) {
 // TestDeletedPodsAreLimited checks the limit of deleted pods in the list. The page must remove the pods that were
 // deleted first.
 func TestDeletedPodsAreLimited(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`;
+		const { Known } = `+moduleExports("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known();
 		for (let i = 0; i < 1100; i++) known.update({ ...record, uid: 'u' + i }, 0);
@@ -128,9 +128,9 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 // TestPodDeletedWhileStarting deletes pods during their start-up. The stream sends only the event "gone", so the page
 // must request the end of each start-up. It must not show a start-up whose end the agent does not know.
 func TestPodDeletedWhileStarting(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Feed } = `+module("feed.js")+`, { Known } = `+module("known.js")+`;
+		const { Feed } = `+moduleExports("feed.js")+`, { Known } = `+moduleExports("known.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		let source;
 		window.EventSource = class extends EventTarget { constructor() { super(); source = this; } close() {} };
@@ -161,12 +161,12 @@ func TestPodDeletedWhileStarting(t *testing.T) {
 // the filters.
 func TestHeadingAndCountsMatchList(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all start-ups", listed+` === 60`, soon))
 	shown := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-			{ StartUpsView } = `+module("startupsview.js")+`;
+		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
+			{ StartUpsView } = `+moduleExports("startupsview.js")+`;
 		const records = (await (await fetch('api/v1/pods?limit=4')).json()).items;
 		const known = new Known();
 		const names = ['slow', 'typo', 'pair', 'pair'];

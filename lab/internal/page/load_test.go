@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		viewers.Go(func() { read(ctx, t, s.address) })
 	}
 	openWithoutReading(t, s.address)
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
@@ -75,7 +75,7 @@ func TestLoad(t *testing.T) {
 // TestBusy checks the measurement of Busy with a page whose main thread is busy for 30 % of the time.
 func TestBusy(t *testing.T) {
 	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	ask[int](t, tab, `setInterval(() => { const began = performance.now();
 		while (performance.now() - began < 30); }, 100)`)

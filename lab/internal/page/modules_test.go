@@ -7,25 +7,25 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// The function "modules" opens the page for tests that only call the page's JavaScript modules.
-func modules(t *testing.T) *browser.Tab {
+// openModules opens the page for tests that only call the page's JavaScript modules.
+func openModules(t *testing.T) *browser.Tab {
 	t.Helper()
 	s := standIn(t, "--pods=1")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	return tab
 }
 
-// The function "module" returns a JavaScript expression for the exports of one of the page's modules.
-func module(name string) string {
+// moduleExports returns a JavaScript expression for the exports of one of the page's modules.
+func moduleExports(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
 }
 
 // TestRetryAfter checks that the page waits longer before each new request to an overloaded agent.
 func TestRetryAfter(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]float64](t, tab, `(async () => {
-		const { ask } = `+module("ask.js")+`, began = performance.now(), usual = window.fetch;
+		const { ask } = `+moduleExports("ask.js")+`, began = performance.now(), usual = window.fetch;
 		let asked = 0;
 		window.fetch = async (path, options) => (path !== 'x' ? usual(path, options) :
 			++asked < 3 ? new Response('{}', { status: asked === 1 ? 503 : 429, headers: { 'Retry-After': '1' } }) :
@@ -39,7 +39,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestVisible tests the module that makes untrusted text safe for display.
 func TestVisible(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	for text, want := range map[string]string{
 		"web-0":                                 "web-0",
 		"":                                      "",
@@ -52,11 +52,11 @@ func TestVisible(t *testing.T) {
 		"0123456789012345678901234567890":       "01234567890123456789… (11 more)",
 	} {
 		if got := ask[string](t, tab,
-			`(async () => `+module("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
+			`(async () => `+moduleExports("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if got := ask[string](t, tab, `(async () => `+module("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
+	if got := ask[string](t, tab, `(async () => `+moduleExports("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
 		t.Errorf("an unpaired surrogate: %q", got)
 	}
 }

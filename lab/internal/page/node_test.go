@@ -21,7 +21,7 @@ const startUpRequests = `performance.getEntriesByType('resource')
 // starts.
 func TestNodeStartUp(t *testing.T) {
 	s := standIn(t, "--pods=3", "--node-startup=8s")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/node"))
 	const panel = `[...document.querySelectorAll('.node-view .panel')].find((p) => p.checkVisibility() &&
 		p.querySelector('h2')?.textContent === 'Start-up of the node')`
@@ -74,7 +74,7 @@ func TestNodeStartUpAfterErrors(t *testing.T) {
 	first := standIn(t, "--pods=3", "--node-startup=1ms")
 	var p nodeProxy
 	p.set(busy, busy, busy, busy, broken, partial, none)
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go(interceptingProxy(t, first.address, "/api/v1/node/startup", p.intercept)+"/"))
 	must(t, tab.Await("the list of start-ups", Live+` && document.querySelectorAll('.row').length === 3`, soon))
 	ask[int](t, tab, `(location.hash = '#/node', 0)`)
@@ -105,7 +105,7 @@ func TestNodeStartUpAfterErrors(t *testing.T) {
 // follow it.
 func TestNodeStartUpOff(t *testing.T) {
 	s := standIn(t, "--pods=3")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/node"))
 	must(t, tab.Await("the node", `document.querySelector('.node-view')?.innerText.includes('3 start-ups')`, soon))
 	must(t, tab.Await("the data sources", `performance.getEntriesByType('resource')

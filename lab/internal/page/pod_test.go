@@ -10,7 +10,7 @@ import (
 // TestErrorBars compares the error bars with the record. At the end of each phase, the bar must extend to both sides by
 // the phase's error bound.
 func TestErrorBars(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
 	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
@@ -37,9 +37,9 @@ func TestErrorBars(t *testing.T) {
 
 // TestPressure checks that the details of a phase contain the pressure of the phase.
 func TestPressure(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	reported := ask[string](t, tab, `(async () => {
-		const { chartOf } = `+module("chart.js")+`, { Waterfall } = `+module("waterfall.js")+`;
+		const { chartOf } = `+moduleExports("chart.js")+`, { Waterfall } = `+moduleExports("waterfall.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
 		const waterfall = new Waterfall(() => {});
@@ -56,7 +56,7 @@ func TestPressure(t *testing.T) {
 // the sentences only once.
 func TestMeaningOfPhase(t *testing.T) {
 	s := standIn(t, "--pods=2")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("rows", `document.querySelectorAll('.row').length === 2`, soon))
 	const pull = `[...document.querySelectorAll('.wf-phase')].find((row) =>
@@ -76,9 +76,9 @@ func TestMeaningOfPhase(t *testing.T) {
 
 // TestTermination checks the table of a pod's termination.
 func TestTermination(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	reported := ask[[]string](t, tab, `(async () => {
-		const { Termination } = `+module("termination.js")+`;
+		const { Termination } = `+moduleExports("termination.js")+`;
 		const termination = new Termination();
 		document.querySelector('main').append(termination.root);
 		termination.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
@@ -104,9 +104,9 @@ func TestTermination(t *testing.T) {
 // TestUnreported checks that the page distinguishes missing evidence from milestones that the runtime can never report.
 // The page counts attempts from 1, and the record counts from 0.
 func TestUnreported(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	shown := ask[[][]string](t, tab, `(async () => {
-		const { PodView } = `+module("podview.js")+`;
+		const { PodView } = `+moduleExports("podview.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const view = new PodView({ listen() {} }, () => '');
 		document.querySelector('main').append(view.root);
@@ -133,7 +133,7 @@ func TestUnreported(t *testing.T) {
 // TestWhatWouldHelp compares the predictions in the view of a start-up with the API.
 func TestWhatWouldHelp(t *testing.T) {
 	s := standIn(t, "--pods=1", "--predictable")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/pods/shop/web-0"))
 	const lines = `[...[...document.querySelectorAll('.pod-view h2')].find((h) => h.textContent === 'What would help' &&
 		h.checkVisibility())?.parentElement.querySelectorAll('li') ?? []].map((li) => li.textContent)`
@@ -166,9 +166,9 @@ func TestWhatWouldHelp(t *testing.T) {
 
 // TestMostPredictions checks that the page shows at most three predictions.
 func TestMostPredictions(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { PodView } = `+module("podview.js")+`, usual = window.fetch;
+		const { PodView } = `+moduleExports("podview.js")+`, usual = window.fetch;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const what_if = ['a', 'b', 'c', 'd'].map((text) => ({ text, effect: text + ' s', assumption: 'if ' + text }));
 		window.fetch = async () => Response.json({ ...record, what_if });
@@ -186,9 +186,9 @@ func TestMostPredictions(t *testing.T) {
 // TestPredictionsAfterCompletion completes a start-up in the stream. The stream sends no predictions, so the page must
 // request the start-up. Until the response arrives, the page must keep the earlier predictions.
 func TestPredictionsAfterCompletion(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Source } = `+module("source.js")+`;
+		const { Source } = `+moduleExports("source.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		let predicted = 'one', requests = 0;
 		const usual = window.fetch;

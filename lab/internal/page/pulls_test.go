@@ -12,7 +12,7 @@ import (
 // TestPullsInProgress checks the text, the color and the received share of the pulls in each state.
 func TestPullsInProgress(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	must(t, tab.Await("the pulls", `document.querySelectorAll('.pulling li').length === 4`, soon))
 	shown := ask[[]string](t, tab,
@@ -57,9 +57,9 @@ func TestPullsInProgress(t *testing.T) {
 
 // TestTextOfOtherPulls tests the text about the other pulls that delayed a pull.
 func TestTextOfOtherPulls(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { waitsOf } = `+module("pulls.js")+`;
+		const { waitsOf } = `+moduleExports("pulls.js")+`;
 		const behind = (image) => ({ image: 'web:1', pulls_ahead: 2,
 			blocked_by: { namespace: 'shop', pod: 'a', image, seconds: 11 } });
 		return [behind('web:1'), behind('db:1'), { image: 'web:1', pulls_ahead: 3, pulls_beside: 1 },
@@ -73,7 +73,7 @@ func TestTextOfOtherPulls(t *testing.T) {
 
 // TestBursts tests the module that groups pulls and counts concurrent pulls.
 func TestBursts(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	// The pulls are: a pull an hour before the others, two pulls one after the other, a pull that waits for these two
 	// pulls, and a pull without a known end.
 	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000},
@@ -82,7 +82,7 @@ func TestBursts(t *testing.T) {
 		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000},
 		{key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`
 	got := ask[[][]string](t, tab,
-		`(async () => { const { burstOf, lanesOf } = `+module("pulls.js")+`; const burst = burstOf(`+pulls+`);
+		`(async () => { const { burstOf, lanesOf } = `+moduleExports("pulls.js")+`; const burst = burstOf(`+pulls+`);
 		return [burst.map((p) => p.key), ...lanesOf(burst).map((lane) => lane.map((p) => p.key)),
 			...lanesOf([...burst, { key: 'd', startedAt: 3601000, to: 3602000 }]).map((lane) =>
 				lane.map((p) => p.key))]; })()`)
@@ -94,10 +94,10 @@ func TestBursts(t *testing.T) {
 // TestImagesWithoutPull checks that the views of images and registries and the filter by registry count an image as a
 // pull only if the record shows a pull.
 func TestImagesWithoutPull(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { startUpOf } = `+module("startup.js")+`, { imagesOf } = `+module("groups.js")+`,
-			{ choiceOf, matcher } = `+module("choice.js")+`;
+		const { startUpOf } = `+moduleExports("startup.js")+`, { imagesOf } = `+moduleExports("groups.js")+`,
+			{ choiceOf, matcher } = `+moduleExports("choice.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const matches = matcher(choiceOf(new URLSearchParams('registry=r.example')), 0);
 		return [{ outcome: 'present', finished_at: record.created_at }, { outcome: 'unknown' },
@@ -116,10 +116,10 @@ func TestImagesWithoutPull(t *testing.T) {
 // TestPullsWithoutState shows pulls whose state or start no source reports. The page must not state that these pulls
 // wait in the queue, or that the registry is slow.
 func TestPullsWithoutState(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-			{ PullsView } = `+module("pullsview.js")+`;
+		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
+			{ PullsView } = `+moduleExports("pullsview.js")+`;
 		const pull = (pod, more) => ({ namespace: 'a', pod, uid: pod, container: 'app', image: 'r/i:' + pod,
 			registry: 'r', attempt: 0, ...more });
 		const now = Date.parse('2026-03-01T12:00:20Z');
@@ -156,12 +156,12 @@ func TestPullsWithoutState(t *testing.T) {
 // TestDownloads checks the texts about the downloads of pulls in progress. Unknown values are missing. The line of a
 // download has its height even without a text, so that no row moves when the agent knows the rate.
 func TestDownloads(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	for _, width := range []int64{360, 1440} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
 		got := ask[[]string](t, tab, `(async () => {
-			const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
-				{ PullsView } = `+module("pullsview.js")+`, { downloadText } = `+module("pulls.js")+`;
+			const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
+				{ PullsView } = `+moduleExports("pullsview.js")+`, { downloadText } = `+moduleExports("pulls.js")+`;
 			const pull = { namespace: 'a', pod: 'b', container: 'app', image: 'r/i', registry: 'r', age_seconds: 3,
 				state: 'pulling', done_bytes: 43, total_bytes: 100 };
 			const fast = { ...pull, bytes_per_second: 12 << 20, remaining_seconds: 8.4 };
@@ -192,9 +192,9 @@ func TestDownloads(t *testing.T) {
 // TestDownloadOfPod checks that the view of a starting pod shows the download of the pod's image, and no other
 // download.
 func TestDownloadOfPod(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+module("known.js")+`, { PodView } = `+module("podview.js")+`;
+		const { Known } = `+moduleExports("known.js")+`, { PodView } = `+moduleExports("podview.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		const known = new Known(), view = new PodView(known, () => '');
 		const pull = { namespace: record.namespace, pod: record.name, container: 'app', state: 'pulling', done_bytes: 1,

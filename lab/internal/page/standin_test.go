@@ -107,8 +107,8 @@ func standIn(t *testing.T, arguments ...string) standin {
 	return s
 }
 
-// The function "open" starts a browser and opens a tab. The browser stops when the test ends.
-func open(t *testing.T, look browser.Look) *browser.Tab {
+// openTab starts a browser and opens a tab. The browser stops when the test ends.
+func openTab(t *testing.T, look browser.Look) *browser.Tab {
 	t.Helper()
 	b, err := browser.Start(t.Context())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // start-up.
 func TestWorkloadSummary(t *testing.T) {
 	s := standIn(t, "--pods=60")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/workloads"))
 	must(t, tab.Await("the workloads", `document.querySelectorAll('tbody tr').length === 21`, soon))
 	const panel = `[...document.querySelectorAll('.workloads-view .panel')].find((p) => p.querySelector('.cause-bar'))`
@@ -60,7 +60,7 @@ const revisionsShown = `[...document.querySelectorAll('.workloads-view .panel')]
 // two other revisions. While the responses arrive, no visible element of the view may move.
 func TestRevisions(t *testing.T) {
 	s := standIn(t, "--pods=1", "--revisions")
-	tab := open(t, wide)
+	tab := openTab(t, wide)
 	for _, look := range []browser.Look{wide, narrow} {
 		must(t, tab.Show(look))
 		must(t, tab.Go("http://"+s.address+"/#/quality"))
@@ -141,9 +141,9 @@ func TestRevisions(t *testing.T) {
 // TestUnprovenDifference checks that the page shows no difference that the data does not support. A workload without a
 // measured start-up has no slowest start-up.
 func TestUnprovenDifference(t *testing.T) {
-	tab := modules(t)
+	tab := openModules(t)
 	got := ask[[]string](t, tab, `(async () => {
-		const { Workload } = `+module("workload.js")+`;
+		const { Workload } = `+moduleExports("workload.js")+`;
 		const revision = (name, durations) => ({ revision: name, durations, pulled: 0, pulled_of: 0 });
 		const response = { verdict: 'no completed start-up', differences: ['too few'], what_if: [], summary: {
 			causes: [],
@@ -170,8 +170,8 @@ func TestUnprovenDifference(t *testing.T) {
 
 // workloadsView returns a script that creates an empty view of workloads, and a record of a start-up.
 func workloadsView() string {
-	return `const { Known } = ` + module("known.js") + `, { parse } = ` + module("address.js") + `,
-			{ GroupsView } = ` + module("groupsview.js") + `;
+	return `const { Known } = ` + moduleExports("known.js") + `, { parse } = ` + moduleExports("address.js") + `,
+			{ GroupsView } = ` + moduleExports("groupsview.js") + `;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');`
 }

@@ -31,7 +31,7 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 		return "", fmt.Errorf("create the directory for prometheus: %w", err)
 	}
 	defer os.RemoveAll(half)
-	if err := unpack(ctx, "prometheus", half); err != nil {
+	if err := downloadAndUnpack(ctx, "prometheus", half); err != nil {
 		return "", err
 	}
 	_ = os.RemoveAll(dir) // without promtool, the directory is incomplete
@@ -51,9 +51,9 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// The function "unpack" downloads a package to dir and unpacks its files to dir/root. unpack does not run the package's
+// downloadAndUnpack downloads a package to dir and unpacks its files to dir/root. It does not run the package's
 // scripts.
-func unpack(ctx context.Context, pkg, dir string) error {
+func downloadAndUnpack(ctx context.Context, pkg, dir string) error {
 	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {
 			return fmt.Errorf("update the package lists: %w:\n%s", err, out)

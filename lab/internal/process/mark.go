@@ -11,8 +11,9 @@ import (
 // other program sets the variable, so the variable proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
-// mark returns the environment variable of one component, with its value. The run directory identifies the lab.
-func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
+// environmentMark returns the environment variable of one component, with its value. The run directory identifies the
+// lab.
+func environmentMark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
 // Marked is a process whose environment contains the lab's mark.
 type Marked struct {
@@ -27,7 +28,7 @@ func FindMarked(run string) []Marked {
 	if err != nil {
 		return nil
 	}
-	prefix := []byte(mark(run, ""))
+	prefix := []byte(environmentMark(run, ""))
 	var found []Marked
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())

@@ -68,7 +68,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	defer log.Close()
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir = "/"
-	cmd.Env = append(environment(spec), mark(s.Run, spec.Name))
+	cmd.Env = append(environment(spec), environmentMark(s.Run, spec.Name))
 	cmd.Stdout, cmd.Stderr = log, log
 	if spec.Stdout != "" {
 		out, err := os.OpenFile(spec.Stdout, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

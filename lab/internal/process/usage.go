@@ -53,7 +53,7 @@ func (id Identity) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
-	sleeps, err := id.sleeps()
+	sleeps, err := id.contextSwitches()
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
@@ -68,9 +68,9 @@ func (id Identity) peak() (int64, error) {
 	return kibibytes << 10, err
 }
 
-// The method "sleeps" returns the number of voluntary context switches of all threads that exist now. Go's runtime
-// rarely ends threads, so the number includes almost all voluntary context switches.
-func (id Identity) sleeps() (int64, error) {
+// contextSwitches returns the number of voluntary context switches of all threads that exist now. Go's runtime rarely
+// ends threads, so the number includes almost all voluntary context switches.
+func (id Identity) contextSwitches() (int64, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", id.PID))
 	if err != nil {
 		return 0, err

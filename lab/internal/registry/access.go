@@ -50,9 +50,8 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// The method "list" returns the requests for repositories that match the pattern. The request that ended first comes
-// first.
-func (l *accessLog) list(pattern string) []Access {
+// requestsFor returns the requests for repositories that match the pattern. The request that ended first comes first.
+func (l *accessLog) requestsFor(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := []Access{}

@@ -28,12 +28,12 @@ func (s *Server) Control() http.Handler {
 			http.Error(response, fmt.Sprintf("parse rules: %v", err), http.StatusBadRequest)
 			return
 		}
-		if err := s.rules.replace(next); err != nil {
+		if err := s.rules.replaceRules(next); err != nil {
 			http.Error(response, err.Error(), http.StatusBadRequest)
 		}
 	})
 	mux.HandleFunc("GET /log", withPattern(func(response http.ResponseWriter, pattern string) {
-		writeJSON(response, s.accesses.list(pattern))
+		writeJSON(response, s.accesses.requestsFor(pattern))
 	}))
 	mux.HandleFunc("DELETE /blobs", withPattern(func(_ http.ResponseWriter, pattern string) {
 		s.blobs.forget(pattern)

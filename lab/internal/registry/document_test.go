@@ -22,7 +22,7 @@ func TestDocumentedRules(t *testing.T) {
 		if err := json.Unmarshal(example[1], &next); err != nil {
 			t.Fatalf("%s: %v", example[1], err)
 		}
-		if err := new(rules).replace(next); err != nil {
+		if err := new(activeRules).replaceRules(next); err != nil {
 			t.Errorf("%s: %v", example[1], err)
 		}
 	}

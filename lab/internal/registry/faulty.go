@@ -63,7 +63,7 @@ func (f *faulty) Write(body []byte) (int, error) {
 			}
 			continue
 		}
-		if err := f.pace(n); err != nil {
+		if err := f.waitForRate(n); err != nil {
 			return written, err
 		}
 		if f.firstAt.IsZero() {
@@ -102,7 +102,7 @@ func (f *faulty) fault() error {
 		f.stalled = true
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
-		err := f.sleep(f.rule.Stall.Duration)
+		err := f.waitOrDisconnect(f.rule.Stall.Duration)
 		// If startAt stayed the same, the rate limit would permit a burst after the pause.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
@@ -124,21 +124,21 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method "pace" waits until the rate limit permits n more bytes. Without a shared link, the method computes each
-// delay from the start of the body and not from the last write, so that errors of single sleeps do not add up.
-func (f *faulty) pace(n int64) error {
+// waitForRate waits until the rate limit permits n more bytes. Without a shared link, waitForRate computes each delay
+// from the start of the body and not from the last write, so that errors of single sleeps do not add up.
+func (f *faulty) waitForRate(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
 	}
 	if f.link != nil {
-		return f.sleep(time.Until(f.link.pass(n, f.rule.BytesPerSecond, time.Now())))
+		return f.waitOrDisconnect(time.Until(f.link.transfer(n, f.rule.BytesPerSecond, time.Now())))
 	}
 	due := time.Duration(float64(f.sent+n) / float64(f.rule.BytesPerSecond) * float64(time.Second))
-	return f.sleep(time.Until(f.startAt.Add(due)))
+	return f.waitOrDisconnect(time.Until(f.startAt.Add(due)))
 }
 
-// The method "sleep" waits for the given duration. If the client disconnects, the method returns earlier.
-func (f *faulty) sleep(d time.Duration) error {
+// waitOrDisconnect waits for the given duration. If the client disconnects, waitOrDisconnect returns earlier.
+func (f *faulty) waitOrDisconnect(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

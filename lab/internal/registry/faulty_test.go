@@ -69,8 +69,8 @@ func TestNoBurstAfterStall(t *testing.T) {
 
 func TestSharedLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all rules
-		if err := all.replace([]Rule{{Repository: "*/*", BytesPerSecond: 1 << 20, Shared: true}}); err != nil {
+		var all activeRules
+		if err := all.replaceRules([]Rule{{Repository: "*/*", BytesPerSecond: 1 << 20, Shared: true}}); err != nil {
 			t.Fatal(err)
 		}
 		startedAt := time.Now()
@@ -79,7 +79,7 @@ func TestSharedLink(t *testing.T) {
 			go func() {
 				writer := &faulty{ResponseWriter: httptest.NewRecorder(),
 					request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)}
-				writer.rule, writer.link = all.take("a/b", KindBlob)
+				writer.rule, writer.link = all.useRule("a/b", KindBlob)
 				_, _ = io.Copy(writer, bytes.NewReader(make([]byte, 1<<20)))
 				done <- time.Since(startedAt)
 			}()

@@ -65,15 +65,15 @@ func (g Guard) URL(address string) string {
 // Hosts returns containerd's configuration of a registry (hosts.toml). containerd tries the URLs of the mirrors in the
 // given order, and then the URL of the server.
 func (g Guard) Hosts(server string, mirrors ...string) string {
-	text := fmt.Sprintf("server = %q\n", server) + g.trust(server)
+	text := fmt.Sprintf("server = %q\n", server) + g.trustSetting(server)
 	for _, mirror := range mirrors {
-		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror) + g.trust(mirror)
+		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror) + g.trustSetting(mirror)
 	}
 	return text
 }
 
-// The method "trust" returns the setting that makes containerd trust the guard's authority.
-func (g Guard) trust(url string) string {
+// trustSetting returns the setting that makes containerd trust the guard's authority.
+func (g Guard) trustSetting(url string) string {
 	if !g.IsSet() || !strings.HasPrefix(url, "https://") {
 		return ""
 	}

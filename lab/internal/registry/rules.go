@@ -14,9 +14,9 @@ type link struct {
 	free time.Time // time when the link has transferred all bytes and is free again
 }
 
-// The method "pass" simulates the transfer of bytes over the link at the given rate, and returns the time when the last
-// of these bytes has passed.
-func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
+// transfer simulates the transfer of bytes over the link at the given rate, and returns the time when the last of these
+// bytes has passed.
+func (l *link) transfer(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.free.Before(now) {
@@ -26,17 +26,17 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// The type "rules" contains the active rules. The type "rules" is safe for concurrent use.
-type rules struct {
+// activeRules contains the active rules. It is safe for concurrent use.
+type activeRules struct {
 	mu      sync.Mutex
 	current []Rule
 	used    []int // how often each rule was applied
 	links   map[Rule]*link
 }
 
-// The method "replace" activates a new list of rules. If any rule is invalid, the active rules do not change. A rule
-// that was already active keeps its count of the requests to which it was applied.
-func (s *rules) replace(next []Rule) error {
+// replaceRules activates a new list of rules. If any rule is invalid, the active rules do not change. A rule that was
+// already active keeps its count of the requests to which it was applied.
+func (s *activeRules) replaceRules(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
 			return fmt.Errorf("rule %d: %w", i, err)
@@ -63,16 +63,16 @@ func (s *rules) replace(next []Rule) error {
 	return nil
 }
 
-func (s *rules) list() []Rule {
+func (s *activeRules) list() []Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Rule{}, s.current...)
 }
 
-// The method "take" returns the rule for a request, and counts the use of the rule. If the rule's field Shared is true,
-// the method also returns the link that all responses under this rule use. If no rule matches, the method returns the
-// zero Rule, which has no effect.
-func (s *rules) take(repository, kind string) (Rule, *link) {
+// useRule returns the rule for a request, and counts the use of the rule. If the rule's field Shared is true, useRule
+// also returns the link that all responses under this rule use. If no rule matches, useRule returns the zero Rule,
+// which has no effect.
+func (s *activeRules) useRule(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, rule := range s.current {

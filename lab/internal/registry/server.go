@@ -16,7 +16,7 @@ import (
 // Server is the registry with its faults and its log. The method Images serves pulls and pushes. The method Control
 // returns the handler with which scenarios set faults and read the log.
 type Server struct {
-	rules    rules
+	rules    activeRules
 	accesses accessLog
 	blobs    *blobStore
 	inner    http.Handler
@@ -42,7 +42,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if s.admits(request) || reads && isPublic(repository) {
 		if reads && kind != KindOther {
-			writer.rule, writer.link = s.rules.take(repository, kind)
+			writer.rule, writer.link = s.rules.useRule(repository, kind)
 		}
 		s.respond(writer, request, kind, reference)
 	} else {
@@ -73,7 +73,7 @@ func (s *Server) respond(writer *faulty, request *http.Request, kind, reference 
 		// The stall must happen before go-containerregistry handles the request, because go-containerregistry holds a
 		// lock while it writes a manifest.
 		writer.stalled = true
-		if writer.sleep(writer.rule.Stall.Duration) != nil {
+		if writer.waitOrDisconnect(writer.rule.Stall.Duration) != nil {
 			return
 		}
 	}

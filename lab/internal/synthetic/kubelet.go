@@ -131,7 +131,7 @@ func (s *start) sandbox(ctx context.Context) error {
 
 func (s *start) container(ctx context.Context, name, image string,
 	cold bool) (startedAt time.Time, id string, err error) {
-	if err := s.image(ctx, name, image, cold); err != nil {
+	if err := s.provideImage(ctx, name, image, cold); err != nil {
 		return time.Time{}, "", err
 	}
 	if err := pause(ctx, s.Pace.Create); err != nil {
@@ -149,9 +149,9 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// The method "image" provides a container's image. Like a kubelet, the method also sends Events: Pulling and Pulled for
-// a pull, or only Pulled for an image that is already present.
-func (s *start) image(ctx context.Context, name, image string, cold bool) error {
+// provideImage provides a container's image. Like a kubelet, provideImage also sends Events: Pulling and Pulled for a
+// pull, or only Pulled for an image that is already present.
+func (s *start) provideImage(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))

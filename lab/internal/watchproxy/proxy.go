@@ -55,7 +55,7 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 				r.Out.Header.Set("Accept-Encoding", "identity")
 			}
 		},
-		Transport: as, FlushInterval: -1, ModifyResponse: p.change,
+		Transport: as, FlushInterval: -1, ModifyResponse: p.applyFaults,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
@@ -91,8 +91,8 @@ func watchesPods(r *http.Request) bool {
 	return r.URL.Path == "/api/v1/pods" && (r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1")
 }
 
-// The method "change" applies the faults to the API server's response if the response belongs to a pod watch.
-func (p *Proxy) change(response *http.Response) error {
+// applyFaults applies the faults to the API server's response if the response belongs to a pod watch.
+func (p *Proxy) applyFaults(response *http.Response) error {
 	if !watchesPods(response.Request) || response.StatusCode != http.StatusOK {
 		return nil
 	}

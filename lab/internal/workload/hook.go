@@ -7,7 +7,7 @@ import (
 
 // RunHook runs a post-start or pre-stop hook. RunHook waits for the duration in the plan, and then succeeds.
 func RunHook(plan Plan, log io.Writer) {
-	say(log, WordHookBegun, time.Now())
+	writeLine(log, WordHookBegun, time.Now())
 	time.Sleep(plan.HookFor)
-	say(log, WordHookDone, time.Now())
+	writeLine(log, WordHookDone, time.Now())
 }

@@ -22,9 +22,9 @@ const (
 	WordHookDone  = "hook-done"
 )
 
-// The function "say" writes one line to the log. The function uses only one system call, because several processes
-// write to the same log.
-func say(log io.Writer, word string, at time.Time) {
+// writeLine writes one line to the log. writeLine uses only one system call, because several processes write to the
+// same log.
+func writeLine(log io.Writer, word string, at time.Time) {
 	_, _ = fmt.Fprintf(log, "%s at %s\n", word, at.UTC().Format(time.RFC3339Nano))
 }
 

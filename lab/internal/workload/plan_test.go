@@ -91,7 +91,7 @@ func TestProbeBlocksUntilReady(t *testing.T) {
 func TestLogLines(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
 	var log strings.Builder
-	say(&log, WordHookDone, at)
+	writeLine(&log, WordHookDone, at)
 	if word, got, ok := ReadLine(log.String()); !ok || word != WordHookDone || !got.Equal(at) {
 		t.Errorf("%q reads as %q, %s, %v", log.String(), word, got, ok)
 	}

@@ -47,7 +47,7 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("record the first result of the probe: %w", err)
 	}
-	say(log, word, time.Now())
+	writeLine(log, word, time.Now())
 	return mark.Close()
 }
 

@@ -24,13 +24,13 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	case plan.Runs:
 		over = time.After(time.Until(startedAt.Add(plan.RunFor)))
 	}
-	say(log, WordStarted, startedAt)
+	writeLine(log, WordStarted, startedAt)
 	if plan.Fills {
-		go fill(startedAt.Add(plan.FillAfter))
+		go fillMemory(startedAt.Add(plan.FillAfter))
 	}
 	select {
 	case <-over:
-		say(log, word, time.Now())
+		writeLine(log, word, time.Now())
 		return plan.ExitCode
 	case <-terminate:
 		time.Sleep(plan.StopFor)
@@ -38,8 +38,8 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// The function "fill" starts to allocate memory at the given time, and continues until the kernel kills the process.
-func fill(from time.Time) {
+// fillMemory starts to allocate memory at the given time, and continues until the kernel kills the process.
+func fillMemory(from time.Time) {
 	const piece, page = 1 << 20, 4096
 	time.Sleep(time.Until(from))
 	for taken := [][]byte{}; ; {

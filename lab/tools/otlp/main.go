@@ -76,7 +76,7 @@ func run(ctx context.Context, words []string) error {
 	return server.Shutdown(context.WithoutCancel(ctx))
 }
 
-// The type "lines" appends complete lines to a file. lines is safe for concurrent use.
+// lines appends complete lines to a file. lines is safe for concurrent use.
 type lines struct {
 	mu  sync.Mutex
 	out io.Writer
