@@ -28,7 +28,7 @@ type savedState struct {
 	dir   *state.Dir // nil without --state-dir
 	left  state.Contents
 	saver *state.Saver // nil without --state-dir
-	// The function "reported" receives each timeline after all sinks have written, sent or dropped it.
+	// reported receives each timeline after all sinks have written, sent or dropped it.
 	reported func(timeline.Timeline)
 }
 

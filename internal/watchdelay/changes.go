@@ -10,24 +10,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "change" lists the kinds of changes that the pod watch delivers.
-type change string
+// changeKind lists the kinds of changes that the pod watch delivers.
+type changeKind string
 
 // Values of change. For each change, the object contains a timestamp in whole seconds.
 const (
 	// changeBound means that the pod was assigned to the node. The timestamp is the time of the binding. For a pod that
 	// was created with a node name, the timestamp is the creation time.
-	changeBound    change = "bound"
-	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
-	changeDeleting change = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
+	changeBound    changeKind = "bound"
+	changeModified changeKind = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
+	changeDeleting changeKind = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
 	// changeDeleted means that the object was removed. The timestamp is the time of the kubelet's request to delete the
 	// object without a grace period.
-	changeDeleted change = "deleted"
+	changeDeleted changeKind = "deleted"
 )
 
 // allChanges returns all values of change.
-func allChanges() []change {
-	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
+func allChanges() []changeKind {
+	return []changeKind{changeBound, changeModified, changeDeleting, changeDeleted}
 }
 
 // kubeletsConditions are the conditions that the kubelet sets, with timestamps from the node's clock (kubelet:

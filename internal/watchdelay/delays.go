@@ -21,7 +21,7 @@ var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 3
 // timestamps have a resolution of one second, so the measured delay of a pod's change can be up to one second too long.
 // If the timestamp comes from the control plane, the delay includes the clock skew.
 type Delays struct {
-	ofPod   func(change, time.Duration)
+	ofPod   func(changeKind, time.Duration)
 	ofEvent prometheus.Histogram
 }
 
@@ -38,7 +38,7 @@ func New(registerer prometheus.Registerer) *Delays {
 		pods.WithLabelValues(string(c))
 	}
 	d := &Delays{
-		ofPod: func(c change, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
+		ofPod: func(c changeKind, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
 		ofEvent: prometheus.NewHistogram(histogram.Options("podlapse_event_watch_delay_seconds",
 			"Time from the creation of an Event by this node's kubelet until a watch delivered the Event. The "+
 				"creation time comes from the Event's name, which contains nanoseconds. The delay includes the "+
@@ -74,7 +74,7 @@ func (d *Delays) Deleted(pod *corev1.Pod, at time.Time) {
 func (d *Delays) Event(late time.Duration) { d.ofEvent.Observe(late.Seconds()) }
 
 // record adds the delay of a pod's change. record ignores a change without a timestamp.
-func (d *Delays) record(c change, happened, delivered time.Time) {
+func (d *Delays) record(c changeKind, happened, delivered time.Time) {
 	if !happened.IsZero() {
 		d.ofPod(c, max(0, delivered.Sub(happened)))
 	}

@@ -44,7 +44,7 @@ func TestDelays(t *testing.T) {
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: kubeclienttest.Client(t, server.URL(), kubeclient.New), NodeName: "node-a",
 		Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
-		Delays: &Delays{ofPod: func(c change, late time.Duration) { reported <- fmt.Sprintf("%s %s", c, late) }},
+		Delays: &Delays{ofPod: func(c changeKind, late time.Duration) { reported <- fmt.Sprintf("%s %s", c, late) }},
 	})
 	h.Run(pods.Run)
 	h.Next()

@@ -23,13 +23,13 @@ func (f *followed) Restarted(p *corev1.Pod, r Restart) {
 func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
 
 func TestFollowerReceivesPods(t *testing.T) {
-	s, pods := watched(t)
+	s, pods := storeWith(t)
 	var reported followed
 	pods.config.Follower, pods.restarts = &reported, newRestarts(reported.Restarted)
 	_ = s.Update(pod("a", "1"))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Delete(crashed("1", 3, "Error", 7))
+	_ = s.Update(crashedPod("1", 3, "Error", 7))
+	_ = s.Update(crashedPod("1", 3, "Error", 7))
+	_ = s.Delete(crashedPod("1", 3, "Error", 7))
 	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
 		"seen a", "gone 1"}
 	if !slices.Equal(reported, want) {

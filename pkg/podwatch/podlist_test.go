@@ -93,8 +93,8 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	}
 }
 
-// The function "numbered" writes a number into the names and UIDs of an encoded pod, and returns the same slice.
-func numbered(text []byte, n int) []byte {
+// numberPod writes a number into the names and UIDs of an encoded pod, and returns the same slice.
+func numberPod(text []byte, n int) []byte {
 	for _, prefix := range []string{"large-", "uid-"} {
 		for i, at := 0, 0; ; i += at + 1 {
 			if at = bytes.Index(text[i:], []byte(prefix)); at < 0 {
@@ -111,7 +111,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case values.Get("watch") == "":
 		w.Header().Set("Content-Type", k8sruntime.ContentTypeProtobuf)
-		s.list(w)
+		s.writeAll(w)
 	case values.Get("sendInitialEvents") == "true" && !s.streams:
 		http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
 	default:
@@ -119,7 +119,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		if values.Get("sendInitialEvents") == "true" {
 			for n := range s.count {
-				_, _ = w.Write(numbered(s.frame, n))
+				_, _ = w.Write(numberPod(s.frame, n))
 			}
 			_, _ = w.Write(s.end)
 		}
@@ -128,11 +128,11 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method "list" writes all pods and ignores the limit, like an API server that responds from its watch cache.
-func (s *manyPods) list(w io.Writer) {
+// writeAll writes all pods and ignores the limit, like an API server that responds from its watch cache.
+func (s *manyPods) writeAll(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {
-			write(numbered(s.pod, n))
+			write(numberPod(s.pod, n))
 		}
 	}, s.count*(1+len(binary.AppendUvarint(nil, uint64(len(s.pod))))+len(s.pod)))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "watched" returns a store into which a test puts objects.
-func watched(t *testing.T, list ...any) (*podStore, *Pods) {
+// storeWith returns a store into which a test puts objects.
+func storeWith(t *testing.T, list ...any) (*podStore, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
 		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
@@ -25,9 +25,9 @@ func watched(t *testing.T, list ...any) (*podStore, *Pods) {
 	return s, pods
 }
 
-// The function "crashed" returns a pod whose containers were restarted several times. The reason and the code describe
-// the previous run.
-func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
+// crashedPod returns a pod whose containers were restarted several times. The reason and the code describe the previous
+// run.
+func crashedPod(uid string, times int32, reason string, code int32) *corev1.Pod {
 	p := pod("a", uid)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app", RestartCount: times,
@@ -66,8 +66,8 @@ func TestRestartReasons(t *testing.T) {
 		{"", 0, RestartUnknown},
 		{"seccomp killed", 159, RestartOther},
 	} {
-		s, pods := watched(t)
-		if err := s.Update(crashed("1", 1, test.reason, test.code)); err != nil {
+		s, pods := storeWith(t)
+		if err := s.Update(crashedPod("1", 1, test.reason, test.code)); err != nil {
 			t.Fatal(err)
 		}
 		mustCount(t, pods, map[RestartKey]uint64{{timeline.KindMain, test.want}: 1})
@@ -79,7 +79,7 @@ func TestRestartReasons(t *testing.T) {
 
 // TestRestartsCountOnce checks that each restart counts once, for any number of observations of the pod.
 func TestRestartsCountOnce(t *testing.T) {
-	s, pods := watched(t, crashed("old", 3, "Error", 1))
+	s, pods := storeWith(t, crashedPod("old", 3, "Error", 1))
 	take := func(p *corev1.Pod) {
 		t.Helper()
 		if err := s.Update(p); err != nil {
@@ -87,35 +87,35 @@ func TestRestartsCountOnce(t *testing.T) {
 		}
 	}
 	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent has counted these restarts
-	take(crashed("old", 3, "Error", 1))
+	take(crashedPod("old", 3, "Error", 1))
 	mustCount(t, pods, map[RestartKey]uint64{})
-	take(crashed("old", 4, "OOMKilled", 137))
-	take(crashed("old", 4, "OOMKilled", 137))
+	take(crashedPod("old", 4, "OOMKilled", 137))
+	take(crashedPod("old", 4, "OOMKilled", 137))
 	want := map[RestartKey]uint64{{timeline.KindMain, RestartOOMKilled}: 1}
 	mustCount(t, pods, want)
-	take(crashed("old", 0, "", 0)) // the kubelet reported no restarts for a moment
-	take(crashed("old", 4, "OOMKilled", 137))
+	take(crashedPod("old", 0, "", 0)) // the kubelet reported no restarts for a moment
+	take(crashedPod("old", 4, "OOMKilled", 137))
 	mustCount(t, pods, want)
-	take(crashed("old", 7, "Completed", 0)) // two restarts whose runs the agent did not observe
+	take(crashedPod("old", 7, "Completed", 0)) // two restarts whose runs the agent did not observe
 	want[RestartKey{timeline.KindMain, RestartCompleted}] = 1
 	want[RestartKey{timeline.KindMain, RestartUnknown}] = 2
 	mustCount(t, pods, want)
 
 	// The pod "new" was created and crashed while no watch was open. The next list contains this pod.
-	if err := s.Replace([]any{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2)}, ""); err != nil {
+	if err := s.Replace([]any{crashedPod("old", 7, "Completed", 0), crashedPod("new", 1, "Error", 2)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want[RestartKey{timeline.KindMain, RestartError}] = 1
 	mustCount(t, pods, want)
 
 	// the kubelet recreated the mirror with the old counts of its containers
-	mirror := crashed("mirror", 5, "Error", 1)
+	mirror := crashedPod("mirror", 5, "Error", 1)
 	mirror.Annotations = map[string]string{mirrorAnnotation: "static"}
 	mirror.OwnerReferences = mirrorOf("", "", "").OwnerReferences
 	take(mirror)
 	mustCount(t, pods, want)
 
-	for _, p := range []*corev1.Pod{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2), mirror} {
+	for _, p := range []*corev1.Pod{crashedPod("old", 7, "Completed", 0), crashedPod("new", 1, "Error", 2), mirror} {
 		if err := s.Delete(p); err != nil {
 			t.Fatal(err)
 		}
@@ -127,8 +127,8 @@ func TestRestartsCountOnce(t *testing.T) {
 }
 
 func TestRestartsByKind(t *testing.T) {
-	s, pods := watched(t)
-	p := crashed("1", 1, "Error", 1)
+	s, pods := storeWith(t)
+	p := crashedPod("1", 1, "Error", 1)
 	p.Spec.InitContainers = []corev1.Container{{Name: "setup"},
 		{Name: "proxy", RestartPolicy: to(corev1.ContainerRestartPolicyAlways)}}
 	for name, times := range map[string]int32{"setup": 1, "proxy": 1} {

@@ -95,14 +95,15 @@ func Serve(t testing.TB, responses Responses) *httptest.Server {
 			fmt.Fprintf(w, `{"status":"error","errorType":"bad_data","error":"invalid time, timeout or query"}`)
 			return
 		}
-		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, results(responses[name], at))
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`,
+			encodeSamples(responses[name], at))
 	}))
 	t.Cleanup(server.Close)
 	return server
 }
 
-// The function "results" returns samples in the JSON format of Prometheus' HTTP API.
-func results(samples []Sample, at string) []byte {
+// encodeSamples returns samples in the JSON format of Prometheus' HTTP API.
+func encodeSamples(samples []Sample, at string) []byte {
 	type result struct {
 		Metric map[string]string `json:"metric"`
 		Value  [2]any            `json:"value"`

@@ -67,17 +67,17 @@ func (a *agreement) checkPod() {
 	}
 	a.checkWithin("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
 	a.checkWithin("ready", p.ReadyAt, "", timeline.MilestoneReady)
-	a.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
-	a.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
-	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
-	a.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
-	a.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
+	a.compareLength("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
+	a.compareLength("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
+	a.compareLength("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
+	a.compareLength("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
+	a.compareLength("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
 	if a.want.State == timeline.StateReady &&
 		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.want.Total) &&
 		len(a.want.Conflicts) == 0 {
 		a.Errorf("ready after %v, want the total %s", p.CreationToReady, a.want.Total)
 	}
-	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
+	a.comparePhase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
 // checkContainers checks the containers and their order. The containers that run before the main containers come first,
@@ -108,12 +108,12 @@ func (a *agreement) checkContainers() {
 			ready = timeline.MilestoneFinished
 		}
 		a.checkWithin("ready", c.ReadyAt, m.ContainerName, ready)
-		a.length("running to started", c.RunningToStarted, c.RunningAt, c.StartedAt)
-		a.length("running to ready", c.RunningToReady, c.RunningAt, c.ReadyAt)
-		a.length("started to ready", c.StartedToReady, c.StartedAt, c.ReadyAt)
+		a.compareLength("running to started", c.RunningToStarted, c.RunningAt, c.StartedAt)
+		a.compareLength("running to ready", c.RunningToReady, c.RunningAt, c.ReadyAt)
+		a.compareLength("started to ready", c.StartedToReady, c.StartedAt, c.ReadyAt)
 		switch {
 		case !isInit:
-			a.length("initialized to running", c.InitializedToRunning, initialized, c.RunningAt)
+			a.compareLength("initialized to running", c.InitializedToRunning, initialized, c.RunningAt)
 			if c.PreviousToRunning != nil {
 				a.Errorf("main container %s must not have a previous container", m.ContainerName)
 			}
@@ -122,13 +122,13 @@ func (a *agreement) checkContainers() {
 			c.RunningToStarted != nil, c.StartedToReady != nil:
 			a.Errorf("init container %s has fields of other containers", m.ContainerName)
 		case i > 0:
-			a.length("previous to running", c.PreviousToRunning, before, c.RunningAt)
+			a.compareLength("previous to running", c.PreviousToRunning, before, c.RunningAt)
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
 			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until a sidecar is ready
 		} else {
-			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
+			a.comparePhase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}
 		if before.IsZero() && !initialized.IsZero() || initialized.Before(before.Time) && !initialized.IsZero() {
 			a.Errorf("initialized at %s, before %s completed at %s", initialized, m.ContainerName, before)
@@ -138,7 +138,7 @@ func (a *agreement) checkContainers() {
 
 func (a *agreement) checkPull(m transition.Metrics) {
 	p := m.ImagePull
-	a.length("pull", p.Duration, p.StartedAt, p.FinishedAt)
+	a.compareLength("pull", p.Duration, p.StartedAt, p.FinishedAt)
 	var attempts []timeline.Pull
 	for _, pull := range a.want.Pulls {
 		if pull.Container == m.ContainerName || m.ContainerName == "" && pull.Container[0] == 'i' {

@@ -23,18 +23,18 @@ func (a *agreement) checkWithin(what string, at api.Instant, container string, m
 	a.Errorf("%s %s at %s is outside the bound of the milestone", container, what, at)
 }
 
-// The method "length" compares a duration with its start and end times. If both times are present and in order, the
-// duration must be present. If a time is absent, or if the times are out of order, the duration must be absent.
-func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
+// compareLength compares a duration with its start and end times. If both times are present and in order, the duration
+// must be present. If a time is absent, or if the times are out of order, the duration must be absent.
+func (a *agreement) compareLength(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
 		a.Errorf("%s is %v, want the time from %s to %s", what, length, from, to)
 	}
 }
 
-// The method "phase" compares a duration with a phase of the timeline. Missing, repeated, open and merged phases are
-// not compared.
-func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
+// comparePhase compares a duration with a phase of the timeline. Missing, repeated, open and merged phases are not
+// compared.
+func (a *agreement) comparePhase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
 		if (span.Phase == phase || slices.Contains(span.MergedWith, phase)) && span.Container == container {
