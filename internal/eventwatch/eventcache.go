@@ -63,26 +63,26 @@ func keyOf(event *corev1.Event) eventKey {
 // Events does not affect other namespaces. In the chosen namespace, eventCache first forgets the pod that has had no
 // new Event for the longest time. eventCache records which pods it forgot, because it lacks Events of these pods.
 type eventCache struct {
-	namespaces map[string]*share
-	// The field "full" is true if the map had no room for a namespace. If "full" is true, Events of namespaces outside
-	// the map can be missing.
-	full      bool
-	limit     int // maximum number of Events
-	events    int
-	bytes     int
-	forgotten int
-	added     uint64 // number of added Events so far
+	namespaces map[string]*namespaceCache
+	// namespacesMissing is true if the map had no room for a namespace. Then Events of namespaces outside the map can
+	// be missing.
+	namespacesMissing bool
+	limit             int // maximum number of Events
+	events            int
+	bytes             int
+	forgotten         int
+	added             uint64 // number of added Events so far
 }
 
-// share holds the remembered Events of one namespace.
-type share struct {
-	pods          map[involved]*pastOf
+// namespaceCache holds the remembered Events of one namespace.
+type namespaceCache struct {
+	pods          map[involved]*podEvents
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
 	blank         bool                // the hashes were deleted, so Events of any pod can be missing
 	events, bytes int
 }
 
-type pastOf struct {
+type podEvents struct {
 	events []pastEvent
 	latest uint64 // value of eventCache.added when the pod's latest Event arrived
 }
@@ -93,11 +93,11 @@ type pastEvent struct {
 }
 
 func newEventCache(limit int) *eventCache {
-	return &eventCache{namespaces: map[string]*share{}, limit: limit}
+	return &eventCache{namespaces: map[string]*namespaceCache{}, limit: limit}
 }
 
-// The method "of" returns the remembered Events of a pod.
-func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
+// eventsOf returns the remembered Events of a pod.
+func (c *eventCache) eventsOf(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
 		return s.pods[pod].events
@@ -105,26 +105,26 @@ func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// The method "forgot" reports whether the cache might lack Events of the pod.
-func (c *eventCache) forgot(w timeline.EventWatch) bool {
+// mayLackEvents reports whether the cache might lack Events of the pod.
+func (c *eventCache) mayLackEvents(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := c.namespaces[pod.namespace]
-	return s == nil && c.full || s != nil && s.forgot(pod)
+	return s == nil && c.namespacesMissing || s != nil && s.hasForgotten(pod)
 }
 
-func (s *share) forgot(pod involved) bool {
+func (s *namespaceCache) hasForgotten(pod involved) bool {
 	_, ok := s.forgotten[maphash.Comparable(seed, pod)]
 	return ok || s.blank
 }
 
 func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
-	s := c.share(pod.namespace)
-	if s == nil || s.forgot(pod) {
+	s := c.findOrAdd(pod.namespace)
+	if s == nil || s.hasForgotten(pod) {
 		return
 	}
 	past := s.pods[pod]
 	if past == nil {
-		past = &pastOf{}
+		past = &podEvents{}
 		s.pods[pod] = past
 		c.grow(s, 0, pod.size())
 	}
@@ -145,33 +145,33 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 		c.forget(s, pod)
 	}
 	for c.events > c.limit {
-		c.forgetOldest(c.largest(func(s *share) int { return s.events }))
+		c.forgetOldest(c.largest(func(s *namespaceCache) int { return s.events }))
 	}
 	for c.bytes > maxRememberedBytes {
-		c.forgetOldest(c.largest(func(s *share) int { return s.bytes }))
+		c.forgetOldest(c.largest(func(s *namespaceCache) int { return s.bytes }))
 	}
 }
 
-// The method "share" returns the entry of a namespace in the map. If the namespace has no entry, the method creates the
+// findOrAdd returns the entry of a namespace in the map. If the namespace has no entry, findOrAdd creates the
 // entry, or returns nil if the map already has maxNamespaces entries.
-func (c *eventCache) share(namespace string) *share {
+func (c *eventCache) findOrAdd(namespace string) *namespaceCache {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {
-		s = &share{pods: map[involved]*pastOf{}, forgotten: map[uint64]struct{}{}}
+		s = &namespaceCache{pods: map[involved]*podEvents{}, forgotten: map[uint64]struct{}{}}
 		c.namespaces[namespace] = s
 	}
-	c.full = c.full || s == nil
+	c.namespacesMissing = c.namespacesMissing || s == nil
 	return s
 }
 
-func (c *eventCache) grow(s *share, events, bytes int) {
+func (c *eventCache) grow(s *namespaceCache, events, bytes int) {
 	c.events += events
 	c.bytes += bytes
 	s.events += events
 	s.bytes += bytes
 }
 
-func (c *eventCache) largest(size func(*share) int) (largest *share) {
+func (c *eventCache) largest(size func(*namespaceCache) int) (largest *namespaceCache) {
 	most := -1
 	for _, s := range c.namespaces {
 		if n := size(s); n > most {
@@ -181,7 +181,7 @@ func (c *eventCache) largest(size func(*share) int) (largest *share) {
 	return largest
 }
 
-func (p *pastOf) find(name uint64) *pastEvent {
+func (p *podEvents) find(name uint64) *pastEvent {
 	for i := range p.events {
 		if p.events[i].key.name == name {
 			return &p.events[i]
@@ -191,7 +191,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 }
 
 // forgetOldest forgets one pod of the namespace: the pod that has had no new Event for the longest time.
-func (c *eventCache) forgetOldest(s *share) {
+func (c *eventCache) forgetOldest(s *namespaceCache) {
 	var oldest involved
 	latest := c.added + 1
 	for pod, past := range s.pods {
@@ -204,14 +204,14 @@ func (c *eventCache) forgetOldest(s *share) {
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks the
 // namespace with the most forgotten pods as incomplete. Then every pod of this namespace counts as forgotten.
-func (c *eventCache) forget(s *share, pod involved) {
+func (c *eventCache) forget(s *namespaceCache, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}
 	c.forgotten++
 	if c.forgotten <= maxForgotten {
 		return
 	}
-	most := c.largest(func(s *share) int { return len(s.forgotten) })
+	most := c.largest(func(s *namespaceCache) int { return len(s.forgotten) })
 	for pod := range most.pods {
 		c.drop(most, pod)
 	}
@@ -219,7 +219,7 @@ func (c *eventCache) forget(s *share, pod involved) {
 	most.blank, most.forgotten = true, nil
 }
 
-func (c *eventCache) drop(s *share, pod involved) {
+func (c *eventCache) drop(s *namespaceCache, pod involved) {
 	c.grow(s, 0, -pod.size())
 	for _, event := range s.pods[pod].events {
 		c.grow(s, -1, -event.size())

@@ -22,8 +22,8 @@ func keyBy(name, version string) eventKey {
 
 func TestMemory(t *testing.T) {
 	m := newEventCache(3)
-	of := func(uid string) []pastEvent { return m.of(watchIn("ns", uid)) }
-	forgot := func(uid string) bool { return m.forgot(watchIn("ns", uid)) }
+	of := func(uid string) []pastEvent { return m.eventsOf(watchIn("ns", uid)) }
+	forgot := func(uid string) bool { return m.mayLackEvents(watchIn("ns", uid)) }
 	add := func(uid, name, version string) {
 		m.add(involvedOf(watchIn("ns", uid)), keyBy(name, version), timeline.EventSeen{Reason: version})
 	}
@@ -60,7 +60,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		m.add(involved{namespace, name, uid(pod)}, keyBy(fmt.Sprint(event), "1"), long)
 	}
 	forgot := func(namespace string, pod int) bool {
-		return m.forgot(timeline.EventWatch{InvolvedUID: uid(pod), Namespace: namespace, Name: name})
+		return m.mayLackEvents(timeline.EventWatch{InvolvedUID: uid(pod), Namespace: namespace, Name: name})
 	}
 	for pod := range maxForgotten {
 		for event := range 10 {
@@ -113,7 +113,7 @@ func TestMemoryOfManyNamespaces(t *testing.T) {
 		m.check(t)
 	}
 	last := watchIn(fmt.Sprint("ns-", 2*maxNamespaces-1), "a")
-	if !m.full || !m.forgot(last) || m.forgot(watchIn("ns-0", "b")) {
+	if !m.namespacesMissing || !m.mayLackEvents(last) || m.mayLackEvents(watchIn("ns-0", "b")) {
 		t.Error("evicted namespaces count as known")
 	}
 }

@@ -119,7 +119,7 @@ func TestLeavingASharedWatchKeepsOwnWatch(t *testing.T) {
 			t.Fatal("the pods share no watch")
 		}
 		b.events.unshare(shared)
-		b.events.enough(p, shared)
+		b.events.stopOwnWatch(p, shared)
 		b.events.mu.Lock()
 		own := p.own
 		b.events.mu.Unlock()

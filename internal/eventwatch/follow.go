@@ -12,13 +12,13 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// leaseTime is how long a watch can stay open while other watches wait in the queue. The constant "slice" is the
-// interval at which an open watch checks the queue. At the first check, a watch can already release its slot if it has
-// delivered all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a slot before the
-// core stops waiting for late Events (eventGrace in package timeline).
+// leaseTime is how long a watch can stay open while other watches wait in the queue. checkInterval is the interval at
+// which an open watch checks the queue. At the first check, a watch can already release its slot if it has delivered
+// all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a slot before the core
+// stops waiting for late Events (eventGrace in package timeline).
 const (
-	leaseTime = 30 * time.Second
-	slice     = 3 * time.Second
+	leaseTime     = 30 * time.Second
+	checkInterval = 3 * time.Second
 )
 
 const remedy = "allow the ServiceAccount to list and watch events, or use --events=off"
@@ -46,35 +46,35 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	case errors.Is(err, errNotNeeded):
 		return true
 	case err != nil:
-		s.refused(lease, err)
+		s.reportRefused(lease, err)
 		return false
 	}
 	withoutStarts := s.config.WithoutStarts != nil && s.config.WithoutStarts()
-	w, err := events.Watch(lease, from.options(f.selector(withoutStarts)))
+	w, err := events.Watch(lease, from.listOptions(f.selector(withoutStarts)))
 	switch {
 	case err == nil:
 		defer w.Stop()
-		return s.read(ctx, lease, f, from, w)
-	case s.expired(f, from, err):
+		return s.processEvents(ctx, lease, f, from, w)
+	case s.dropExpired(f, from, err):
 		return true
 	}
-	s.refused(lease, err)
+	s.reportRefused(lease, err)
 	return false
 }
 
-// Unless the lease has ended, the method "refused" reports the error of a failed watch to the health status.
-func (s *Source) refused(lease context.Context, err error) {
+// reportRefused reports the error of a failed watch to the health status, unless the lease has ended.
+func (s *Source) reportRefused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
 	}
 }
 
-// The method "read" processes the messages of a watch until the watch or its lease ends. The result is true if the
-// watch ended without a failure.
-func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
+// processEvents processes the messages of a watch until the watch or its lease ends. The result is true if the watch
+// ended without a failure.
+func (s *Source) processEvents(ctx, lease context.Context, f *follower, from startPoint, w watch.Interface) bool {
 	r := s.begin(ctx, f, from)
-	defer r.end(ctx)
-	ticker, idle := time.NewTicker(slice), time.NewTimer(f.linger())
+	defer r.close(ctx)
+	ticker, idle := time.NewTicker(checkInterval), time.NewTimer(f.linger())
 	defer r.proof.timer.Stop()
 	defer ticker.Stop()
 	defer idle.Stop()
@@ -83,69 +83,69 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 		case <-lease.Done():
 			return true
 		case <-r.proof.timer.C:
-			r.accept()
+			r.recordAccepted()
 			r.proven, f.failures = true, 0
-			s.proved(f)
+			s.recordProven(f)
 			r.settle()
 		case <-ticker.C:
-			r.advanceAll()
-			if r.holds() {
+			r.advanceMembers()
+			if r.beganAtValidRevision() {
 				f.expiries = 0
 			}
 			s.reshare(f)
-			if s.isOver(r) {
+			if s.mustReleaseSlot(r) {
 				return true
 			}
 		case <-f.changed:
-			r.passOn(r.meet)
+			r.extendDeadlineDuring(r.updateMembers)
 			if r.proven {
 				r.settle()
 			}
 			idle.Reset(f.linger())
 		case <-idle.C:
-			if f.alone == nil && s.retire(f) {
+			if f.alone == nil && s.stopIfUnused(f) {
 				return true
 			}
 		case event, ok := <-w.ResultChan():
 			if !ok {
 				if !r.accepted {
-					s.refused(lease, errClosedAtOnce)
+					s.reportRefused(lease, errClosedAtOnce)
 				}
 				return r.accepted
 			}
 			if event.Type == watch.Error {
 				// After the API server has accepted the watch, an error concerns only this watch. For example, etcd
 				// might no longer have the revision (status 410).
-				return s.failed(lease, r, apierrors.FromObject(event.Object))
+				return s.handleError(lease, r, apierrors.FromObject(event.Object))
 			}
-			r.accept()
-			r.passOn(func() { r.take(event) })
-			if f.alone == nil && r.usage.wasteful(s.wideSample, s.config.Now()) {
+			r.recordAccepted()
+			r.extendDeadlineDuring(func() { r.passEvent(event) })
+			if f.alone == nil && r.usage.isWasteful(s.wideSample, s.config.Now()) {
 				r.unshare()
 			}
 			if lease.Err() != nil {
-				return true // if the method "unshare" ended the lease, the pods have their own watches
+				return true // if unshare ended the lease, the pods have their own watches
 			}
 		}
 	}
 }
 
-// The method "failed" handles an error that ended a watch. The method "expired" handles an expired revision, unless the
-// watch has delivered a newer Event. The result is true only if the API server reports the expired revision before the
-// agent calls the method "accept": then the error is not a failure. A slow API server can also report the expired
-// revision after this call.
-func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
+// handleError handles an error that ended a watch. dropExpired handles an expired revision, unless the watch has
+// delivered a newer Event. The result is true only if the API server reports the expired revision before the agent
+// calls recordAccepted: then the error is not a failure. A slow API server can also report the expired revision after
+// this call.
+func (s *Source) handleError(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false
 	}
-	if s.expired(r.f, r.from, err) {
+	if s.dropExpired(r.f, r.from, err) {
 		if !r.accepted {
 			r.members = nil // the watch has delivered nothing
 		}
 		return !r.accepted
 	}
 	if !r.accepted {
-		s.refused(lease, err)
+		s.reportRefused(lease, err)
 	}
 	return false
 }

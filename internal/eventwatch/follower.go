@@ -48,8 +48,8 @@ func (f *follower) requests() []*request {
 	return f.pods
 }
 
-// The method "replaces" reports whether the watch "other" serves a single pod that also uses the shared watch f.
-func (f *follower) replaces(other *follower) bool {
+// coversPodOf reports whether the watch "other" serves a single pod that also uses the shared watch f.
+func (f *follower) coversPodOf(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }
 

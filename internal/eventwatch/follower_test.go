@@ -36,7 +36,7 @@ func TestTurn(t *testing.T) {
 	}{
 		"others wait":              {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
 		"the watch breaks first":   {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
-		"another never had a slot": {others: true, breaksAt: time.Hour, want: slice},
+		"another never had a slot": {others: true, breaksAt: time.Hour, want: checkInterval},
 		"none waits":               {breaksAt: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w) {
+				if !e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w) {
 					t.Error("the turn ended with a fault")
 				}
 				want := []timeline.Observation{
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 						"The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
-				if e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w) {
+				if e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w) {
 					t.Error("the watch ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
@@ -135,7 +135,7 @@ func TestLongInitialBurst(t *testing.T) {
 			}
 			w.Stop()
 		}()
-		e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w)
+		e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w)
 		if want := 6*300*time.Millisecond + kubeclient.ProvenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
 			t.Errorf("complete after %v, want %v", watchedAt, want)
 		}

@@ -21,17 +21,17 @@ func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*w
 	t.Helper()
 	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
 	events := New(config)
-	r := events.begin(t.Context(), newFollower("", nil), start{history: true})
+	r := events.begin(t.Context(), newFollower("", nil), startPoint{history: true})
 	t.Cleanup(func() { r.proof.timer.Stop() })
 	var observed []timeline.Observation
 	r.observe = func(o timeline.Observation) { observed = append(observed, o) }
 	for _, w := range pods {
-		r.members = append(r.members, &member{pod: newRequest(w, &events.statements)})
+		r.members = append(r.members, &member{pod: newRequest(w, &events.order)})
 	}
 	return r, &observed
 }
 
-func (r *watchSession) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
+func (r *watchSession) give(e *corev1.Event) { r.passEvent(watch.Event{Type: watch.Added, Object: e}) }
 
 // eventAbout returns an Event of this node's kubelet about a requested pod.
 func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
@@ -119,7 +119,7 @@ func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 			if len(*observed) != 1 {
 				t.Errorf("observed %+v, want only the first", *observed)
 			}
-			for _, past := range r.cache.of(victim) {
+			for _, past := range r.cache.eventsOf(victim) {
 				if past.seen.Reason == "Forged" {
 					t.Error("the forged Event is stored for the pod")
 				}
@@ -138,8 +138,8 @@ func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	forged := eventAbout(own, "Forged", 2)
 	forged.Source.Host = "node-b"
 	r.give(forged)
-	if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
-		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
+	if past := r.cache.eventsOf(victim); len(past) != 1 || r.cache.mayLackEvents(victim) {
+		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.cache.mayLackEvents(victim))
 	}
 	if !r.knowsKubelet() {
 		t.Error("the cache is not trusted although the kubelet sent an Event with the node's name")
@@ -158,8 +158,8 @@ func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 				created := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
 				r.give(eventAbout(created, "Flood", n+1))
 			}
-			if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
-				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
+			if past := r.cache.eventsOf(victim); len(past) != 1 || r.cache.mayLackEvents(victim) {
+				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.cache.mayLackEvents(victim))
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 func TestFloodOpensFewWatches(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		const wanted = "fghijklmnopqrstuvwxyz"
-		b.events.remember = 1
+		b.events.rememberLimit = 1
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)
 		b.put("ns", wanted, "Flood")

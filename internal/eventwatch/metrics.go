@@ -5,18 +5,18 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge
-	refused          refused
-	starts           starts
-	samples          samples
+	refused          refusedCounts
+	starts           startCounts
+	samples          sampleCounts
 	expired          prometheus.Counter
 	unshared         prometheus.Counter
 	unserved         prometheus.Counter
 }
 
-// The type "starts" counts opened watches by their starting point.
-type starts struct{ revision, history, gap prometheus.Counter }
+// startCounts counts opened watches by their starting point.
+type startCounts struct{ revision, history, gap prometheus.Counter }
 
-func (c starts) count(from start) {
+func (c startCounts) count(from startPoint) {
 	switch {
 	case from.history:
 		c.history.Inc()
@@ -27,11 +27,11 @@ func (c starts) count(from start) {
 	}
 }
 
-// The type "samples" counts requests for the current resourceVersion of Events, by result.
-type samples struct{ taken, failed prometheus.Counter }
+// sampleCounts counts requests for the current resourceVersion of Events, by result.
+type sampleCounts struct{ taken, failed prometheus.Counter }
 
-// The type "refused" counts ignored Events by reason.
-type refused struct {
+// refusedCounts counts ignored Events by reason.
+type refusedCounts struct {
 	oversized prometheus.Counter // the Event or one of its identifiers is too long to come from the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
 	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
@@ -59,9 +59,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			"resourceVersion. To get only the resourceVersion, the agent sends a list request that matches no Event.",
 	}, []string{"result"})
 	m := metrics{
-		starts: starts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
+		starts: startCounts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
 			byStart.WithLabelValues("gap")},
-		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
+		samples: sampleCounts{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
 			Help: "Event watches that could not start at the requested resourceVersion, because the API server no " +
@@ -91,7 +91,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",
 		}),
-		refused: refused{
+		refused: refusedCounts{
 			oversized: byReason.WithLabelValues("oversized"),
 			pod:       byReason.WithLabelValues("pod"),
 			host:      byReason.WithLabelValues("host"),
@@ -106,7 +106,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_event_watch_waiting_pods",
 			Help: "Pods that wait for an Event watch because the maximum number of Event watches is open.",
-		}, func() float64 { return float64(s.waiting()) }),
+		}, func() float64 { return float64(s.countWaiting()) }),
 	)
 	return m
 }

@@ -8,8 +8,8 @@ type openTimes struct {
 	closed time.Duration // total time for which the closed watches were open
 }
 
-// The method "opened" records that the API server accepted the watch, and returns the current time.
-func (s *Source) opened(f *follower) time.Time {
+// recordOpened records that the API server accepted the watch, and returns the current time.
+func (s *Source) recordOpened(f *follower) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	s.mu.Lock()
@@ -19,9 +19,9 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// The method "proved" records that a watch has delivered all existing Events. If the watch serves a single pod, and
-// this pod also has a shared watch, the method makes the shared watch update the list of its pods.
-func (s *Source) proved(f *follower) {
+// recordProven records that a watch has delivered all existing Events. If the watch serves a single pod, and this pod
+// also has a shared watch, recordProven makes the shared watch update the list of its pods.
+func (s *Source) recordProven(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.proven = true
@@ -30,7 +30,7 @@ func (s *Source) proved(f *follower) {
 	}
 }
 
-func (s *Source) closed(f *follower) {
+func (s *Source) recordClosed(f *follower) {
 	s.metrics.open.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()

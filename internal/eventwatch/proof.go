@@ -26,8 +26,8 @@ func newProof(revision uint64) *proof {
 	}
 }
 
-// The method "see" processes the version of an Event and ignores a version that is not a number.
-func (p *proof) see(version string) {
+// observeVersion processes the version of an Event and ignores a version that is not a number.
+func (p *proof) observeVersion(version string) {
 	switch v := revisionOf(version); {
 	case v == 0:
 	case v < p.newest:

@@ -44,7 +44,7 @@ func (s *Source) enqueue(f *follower) {
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.next()
+	i := s.nextOpenable()
 	if i < 0 {
 		return nil, nil
 	}
@@ -56,8 +56,9 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// leave releases the slot of a watch. If pods still need the watch, the method adds the watch to the queue again.
-func (s *Source) leave(f *follower) {
+// releaseSlot releases the slot of a watch. If pods still need the watch, releaseSlot adds the watch to the queue
+// again.
+func (s *Source) releaseSlot(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.cancel()
@@ -87,18 +88,18 @@ func (s *Source) stop(f *follower) {
 func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.successor() != nil || s.yields(f)
+	return s.successor() != nil || s.mustYield(f)
 }
 
-// isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if a waiting
-// watch can use the slot, or if the method "yields" returns true. Before leaseTime, the watch releases the slot only if
+// mustReleaseSlot reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if
+// a waiting watch can use the slot, or if mustYield returns true. Before leaseTime, the watch releases the slot only if
 // it has delivered all existing Events and the waiting watch never had a slot.
-func (s *Source) isOver(r *watchSession) bool {
+func (s *Source) mustReleaseSlot(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	expired := s.config.Now().Sub(r.openedAt) >= leaseTime
 	if other := s.successor(); other != nil {
 		return expired || r.proven && !other.served
 	}
-	return expired && s.yields(r.f)
+	return expired && s.mustYield(r.f)
 }

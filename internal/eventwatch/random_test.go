@@ -120,7 +120,7 @@ func TestRandomHistories(t *testing.T) {
 			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
-			b.events.remember = 1 + random.IntN(20)
+			b.events.rememberLimit = 1 + random.IntN(20)
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
 				involved := uid

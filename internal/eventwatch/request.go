@@ -19,7 +19,7 @@ type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
 	withdrawn   atomic.Bool
-	// The field "served" is true if a watch has delivered an Event about the pod, or has delivered all existing Events.
+	// served is true if a watch has delivered an Event about the pod, or has delivered all existing Events.
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
@@ -30,39 +30,41 @@ type request struct {
 
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
-	// The lock of Source guards the fields "waitsSince" and "declared". waitsSince is the start of the pod's current
-	// wait for a slot, or zero. The field "declared" is true if EventsLost has reported that the pod waits for a slot.
-	waitsSince time.Time
-	declared   bool
+	// The lock of Source guards waitsSince and waitReported. waitsSince is the start of the pod's current wait for a
+	// slot, or zero. waitReported is true if EventsLost has reported that the pod waits for a slot.
+	waitsSince   time.Time
+	waitReported bool
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
 	// into the channel before each observation and takes the token out afterwards. So one watch cannot report that all
 	// Events have arrived while the pod's other watch still delivers an Event. A mutex is unsuitable, because a
 	// goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for the
 	// token. The token guards the fields below.
-	delivering chan struct{}
-	seen       map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
-	heard      bool              // an Event of this node's kubelet has arrived
-	confirming []*follower       // open watches that have delivered all existing Events; at most two
-	statements *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter
+	delivering   chan struct{}
+	seen         map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
+	sawNodeEvent bool              // an Event of this node's kubelet has arrived
+	confirming   []*follower       // open watches that have delivered all existing Events; at most two
+	order        *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter
 }
 
-func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
+func newRequest(w timeline.EventWatch, order *atomic.Int64) *request {
 	return &request{watch: w, arrivedAt: w.ArrivedAt, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{},
-		statements: statements}
+		order: order}
 }
 
-// deliver observes an Event that is new or has changed. The parameter "here" is true if the Event's host is this node.
-// After the first Event from this node about the pod, deliver ignores Events of other hosts and returns false. A
+// deliver observes an Event that is new or has changed. The parameter fromNode is true if the Event's host is this
+// node. After the first Event from this node about the pod, deliver ignores Events of other hosts and returns false. A
 // kubelet writes the same host into all its Events: the name of its node (kubernetes: cmd/kubelet/app,
 // makeEventRecorder).
-func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
+func (r *request) deliver(
+	key eventKey, seen timeline.EventSeen, fromNode bool, observe func(timeline.Observation),
+) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	if r.heard && !here {
+	if r.sawNodeEvent && !fromNode {
 		return false
 	}
-	r.heard = here
+	r.sawNodeEvent = fromNode
 	if known, ok := r.seen[key.name]; ok && known == key.version {
 		return true
 	}
@@ -75,26 +77,26 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// confirm records that a watch has delivered all existing Events. If no other open watch of the pod has delivered all
-// existing Events, confirm reports EventsWatched.
-func (r *request) confirm(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
+// reportWatched records that a watch has delivered all existing Events. If no other open watch of the pod has delivered
+// all existing Events, reportWatched reports EventsWatched.
+func (r *request) reportWatched(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
 	r.served.Store(true)
 	r.confirming = append(r.confirming, f)
 	if len(r.confirming) == 1 && !r.withdrawn.Load() {
-		watched.UID, watched.Order = r.watch.UID, r.statements.Add(1)
+		watched.UID, watched.Order = r.watch.UID, r.order.Add(1)
 		observe(watched)
 	}
 }
 
-// declareWaiting reports the observation in the argument "lost" if no open watch covers the pod and the pod is still
+// reportWaiting reports the observation in the argument "lost" if no open watch covers the pod and the pod is still
 // requested.
-func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
+func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
 	if len(r.confirming) == 0 && !r.withdrawn.Load() {
-		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
+		lost.UID, lost.Order = r.watch.UID, r.order.Add(1)
 		observe(lost)
 	}
 }
@@ -107,7 +109,7 @@ func (r *request) reportLoss(
 	defer func() { <-r.delivering }()
 	r.confirming = slices.DeleteFunc(r.confirming, func(other *follower) bool { return other == f })
 	if len(r.confirming) == 0 && !r.withdrawn.Load() && ctx.Err() == nil {
-		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
+		lost.UID, lost.Order = r.watch.UID, r.order.Add(1)
 		observe(lost)
 	}
 }

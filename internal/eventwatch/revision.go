@@ -19,12 +19,11 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// The constant "settled" is the preferred minimum age of a sample when a pod arrives. If a sample is at least this
-	// old, the agent assumes that the sample is older than all Events of the pod. A younger sample might be newer than
-	// the pod's first Event: the kubelet's timestamps have a resolution of one second, and the pod watch can deliver
-	// the pod late. If all usable samples are younger than this minimum age, the Event watch begins at the oldest of
-	// them.
-	settled = 2 * time.Second
+	// usualAge is the preferred minimum age of a sample when a pod arrives. If a sample is at least this old, the agent
+	// assumes that the sample is older than all Events of the pod. A younger sample might be newer than the pod's first
+	// Event: the kubelet's timestamps have a resolution of one second, and the pod watch can deliver the pod late. If
+	// all usable samples are younger than usualAge, the Event watch begins at the oldest of them.
+	usualAge = 2 * time.Second
 	// maxBefore is the maximum age of a usable sample when a pod arrives. For a watch that begins at an older revision,
 	// etcd must read more revisions.
 	maxBefore = 12 * time.Second
@@ -54,8 +53,8 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 type position struct {
 	revision uint64
 	since    time.Time // on the agent's clock; zero if the agent has observed all Events up to the revision
-	// The field "limited" is true if the agent did not read the Events that are older than the time `since`, because
-	// the namespace is large.
+	// limited is true if the agent did not read the Events that are older than the time `since`, because the namespace
+	// is large.
 	limited bool
 }
 
@@ -73,16 +72,16 @@ func newRevisions() revisions {
 	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 }
 
-// The method "before" returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best
-// sample is old enough to precede all Events about the pod, but not older than necessary.
-func (r *revisions) before(arrivedAt time.Time) (position, bool) {
+// sampleBefore returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best sample is
+// old enough to precede all Events about the pod, but not older than necessary.
+func (r *revisions) sampleBefore(arrivedAt time.Time) (position, bool) {
 	var best position
 	for _, sample := range r.samples {
 		age := arrivedAt.Sub(sample.since)
 		if age > maxBefore || age < -maxAfter {
 			continue
 		}
-		if best.revision == 0 || age >= settled {
+		if best.revision == 0 || age >= usualAge {
 			best = sample
 		}
 	}
@@ -98,7 +97,7 @@ func (s *Source) PodStarting() {
 	now, n := s.config.Now(), len(s.revisions.samples)
 	if now.Sub(s.requestedAt).Abs() <= likelyFor &&
 		(n == 0 || now.Sub(s.revisions.samples[n-1].since).Abs() >= sampleInterval) {
-		_, covered := s.revisions.before(now)
+		_, covered := s.revisions.sampleBefore(now)
 		s.requestSample(!covered)
 	}
 }
@@ -124,8 +123,8 @@ func (s *Source) requestSample(urgent bool) {
 	}
 }
 
-// The method "sample" takes the requested samples until ctx is done.
-func (s *Source) sample(ctx context.Context) {
+// takeSamples takes the requested samples until ctx is done.
+func (s *Source) takeSamples(ctx context.Context) {
 	for {
 		select {
 		case <-s.revisions.wake:
@@ -133,11 +132,11 @@ func (s *Source) sample(ctx context.Context) {
 			return
 		}
 		s.awaitJitter(ctx)
-		p, err := s.sampleOnce(ctx)
+		p, err := s.takeSample(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		s.sampled(p, err)
+		s.storeSample(p, err)
 	}
 }
 
@@ -155,7 +154,7 @@ func (s *Source) awaitJitter(ctx context.Context) {
 	}
 }
 
-func (s *Source) sampleOnce(ctx context.Context) (position, error) {
+func (s *Source) takeSample(ctx context.Context) (position, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleInterval)
 	defer cancel()
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: sampleNamespace, Name: "events"}
@@ -184,21 +183,21 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// The method "sampled" stores a sample. If the sample failed, the watches of the pods that no earlier sample covers
-// begin without a sample.
-func (s *Source) sampled(p position, err error) {
+// storeSample stores a sample. If the sample failed, the watches of the pods that no earlier sample covers begin
+// without a sample.
+func (s *Source) storeSample(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.revisions
 	r.pending = false
 	select {
-	case <-r.urgent: // this result also answers the urgent request
+	case <-r.urgent: // this result also serves the urgent request
 	default:
 	}
 	if err != nil {
 		s.metrics.samples.failed.Inc()
 		for _, request := range s.requests {
-			if s.locate(request); request.position == nil {
+			if s.setPosition(request); request.position == nil {
 				request.arrivedAt = time.Time{}
 			}
 		}

@@ -100,12 +100,12 @@ func TestQueuedPodGetsSample(t *testing.T) {
 func TestFailedSampleKeepsEarlierSample(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		arrivedAt := time.Now()
-		request := newRequest(timeline.EventWatch{UID: "a", ArrivedAt: arrivedAt}, &b.events.statements)
+		request := newRequest(timeline.EventWatch{UID: "a", ArrivedAt: arrivedAt}, &b.events.order)
 		b.events.mu.Lock()
-		b.events.revisions.samples = []position{{revision: 7, since: arrivedAt.Add(-settled)}}
+		b.events.revisions.samples = []position{{revision: 7, since: arrivedAt.Add(-usualAge)}}
 		b.events.requests["a"] = request
 		b.events.mu.Unlock()
-		b.events.sampled(position{}, errNoRevision)
+		b.events.storeSample(position{}, errNoRevision)
 		if request.position == nil || request.position.revision != 7 {
 			t.Errorf("position %+v, want the earlier sample", request.position)
 		}
@@ -119,13 +119,13 @@ func TestRefusedListShowsInHealth(t *testing.T) {
 		b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb == "watch" })
 		b.arrive("ns", "a")()
 		b.sleep(time.Minute)
-		if got := b.events.watching(); !strings.Contains(got, remedy) {
+		if got := b.events.healthText(); !strings.Contains(got, remedy) {
 			t.Errorf("the health status is %q, want the remedy %q", got, remedy)
 		}
 		b.server.Authorize(nil)
 		b.arrive("ns", "b")()
 		b.sleep(time.Minute)
-		if got := b.events.watching(); got != "watching" {
+		if got := b.events.healthText(); got != "watching" {
 			t.Errorf("with the right to list Events, the health status is %q", got)
 		}
 	})

@@ -41,13 +41,13 @@ func (s *Source) requestsIn(scope string) int {
 	return count
 }
 
-// watchAlone enqueues a watch for one pod only.
-func (s *Source) watchAlone(p *request) {
+// enqueueOwn enqueues a watch for one pod only.
+func (s *Source) enqueueOwn(p *request) {
 	p.own = newFollower(p.watch.Namespace, p)
 	s.enqueue(p.own)
 }
 
-func (s *Source) stopAlone(p *request) {
+func (s *Source) stopOwn(p *request) {
 	if p.own != nil {
 		s.stop(p.own)
 		p.own = nil
@@ -60,36 +60,36 @@ func (s *Source) stopShared(f *follower) {
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, the caller must call f.refresh after join.
-func (s *Source) join(f *follower, p *request) {
+// addToShared adds a pod to a shared watch. If the watch is open, the caller must call f.refresh after join.
+func (s *Source) addToShared(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
-// The method "share" starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and
-// the shared watch takes the place of the first of them. The pods' open watches continue until the shared watch has
-// delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free, the
-// method "share" stops one of the open watches.
-func (s *Source) share(scope string) {
+// startShared starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and the
+// shared watch takes the place of the first of them. The pods' open watches continue until the shared watch has
+// delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free,
+// startShared stops one of the open watches.
+func (s *Source) startShared(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
 	for _, p := range s.requests {
 		if s.scope(p) == scope {
-			s.join(f, p)
+			s.addToShared(f, p)
 		}
 	}
-	at := slices.IndexFunc(s.queue.waiting, f.replaces)
+	at := slices.IndexFunc(s.queue.waiting, f.coversPodOf)
 	for _, other := range s.queue.waiting {
-		if f.replaces(other) {
+		if f.coversPodOf(other) {
 			other.alone.own = nil
 		}
 	}
-	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.replaces)
+	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.coversPodOf)
 	if s.queue.taken >= s.queue.limit {
 		// No slot is free for the shared watch, so stop one of the watches that the shared watch replaces. The shared
 		// watch gets the next free slot.
 		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
-			s.stopAlone(f.pods[i])
+			s.stopOwn(f.pods[i])
 			at = 0
 		}
 	}
@@ -100,9 +100,9 @@ func (s *Source) share(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
 }
 
-// retire stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
+// stopIfUnused stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
 // lock.
-func (s *Source) retire(f *follower) bool {
+func (s *Source) stopIfUnused(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(f.pods) > 0 {
@@ -137,9 +137,9 @@ func (s *Source) podStates(f *follower) []podState {
 	return list
 }
 
-// The method "enough" stops the pod's own watch, because the shared watch covers the pod. Then another pod can get its
-// own watch. The method "enough" takes the lock.
-func (s *Source) enough(p *request, f *follower) {
+// stopOwnWatch stops the pod's own watch, because the shared watch covers the pod. Then another pod can get its own
+// watch. stopOwnWatch takes the lock.
+func (s *Source) stopOwnWatch(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.shared != f {
@@ -148,7 +148,7 @@ func (s *Source) enough(p *request, f *follower) {
 	if p.own != nil && p.shared != nil {
 		p.shared.refresh()
 	}
-	s.stopAlone(p)
+	s.stopOwn(p)
 }
 
 // withBothWatches counts the pods of a namespace that have their own watch in addition to the shared watch.
@@ -162,22 +162,22 @@ func (s *Source) withBothWatches(namespace string) int {
 	return count
 }
 
-// notEnough gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
+// addOwnWatch gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
 // the pod. For example, a client that writes many Events in a namespace can make the cache of a shared watch drop the
 // Events of some pods. At most maxAlone pods of a namespace can have their own watch and the shared watch at the same
-// time, so that other namespaces get slots. notEnough takes the lock.
+// time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
-// If the pod's own watch has delivered all existing Events, but is older than the shared watch, notEnough replaces the
-// pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers every Event
-// from the time before the shared watch was opened.
-func (s *Source) notEnough(p *request) {
+// If the pod's own watch has delivered all existing Events, but is older than the shared watch, addOwnWatch replaces
+// the pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers every
+// Event from the time before the shared watch was opened.
+func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.own != nil && p.own.proven && p.shared != nil && !p.own.openedAt.After(p.shared.openedAt) {
-		s.stopAlone(p)
+		s.stopOwn(p)
 	}
 	if p.own == nil && s.requests[p.watch.UID] == p && s.withBothWatches(p.watch.Namespace) < maxAlone {
-		s.watchAlone(p)
+		s.enqueueOwn(p)
 		s.refresh()
 	}
 }

@@ -111,7 +111,7 @@ func TestSharedWatchRemembersEvents(t *testing.T) {
 
 func TestEvictedEventsComeFromOwnWatch(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
-		b.events.remember = 3
+		b.events.rememberLimit = 3
 		b.put("ns", "z", "Forgotten")
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)

@@ -23,9 +23,9 @@ const DefaultWatches = 32
 // Source reports this wait.
 const unservedAfter = 5 * time.Second
 
-// maxLeft is the maximum number of pods whose position Source remembers after the end of their requests. Most nodes
-// have at most a few hundred pods.
-const maxLeft = 512
+// maxEndedPositions is the maximum number of pods whose position Source remembers after the end of their requests. Most
+// nodes have at most a few hundred pods.
+const maxEndedPositions = 512
 
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
 type Config struct {
@@ -66,27 +66,27 @@ type Source struct {
 	// wake signals a change of the queue or of the slots. The capacity is 1, and senders drop a signal when the channel
 	// is full.
 	wake chan struct{}
-	// The field "remember" is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
-	remember int
-	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
-	// The field wideSample equals the constant wideSample, except in tests.
+	// rememberLimit is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
+	rememberLimit int
+	jitter        time.Duration // maximum random wait: maxJitter, or less in tests
+	// wideSample equals the constant wideSample, except in tests.
 	wideSample int
 	metrics    metrics
 
-	statements atomic.Int64 // value of the field Order in the latest EventsWatched or EventsLost
+	order atomic.Int64 // value of the field Order in the latest EventsWatched or EventsLost
 
-	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
+	sizing chan struct{} // contains a token while the agent requests the size of a namespace; capacity 1
 
-	mu          sync.Mutex
-	requests    map[string]*request  // by pod UID; one entry for each pod with a requested watch
-	shared      map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
-	left        map[string]*position // positions of pods whose request ended, by pod UID
-	wide        map[string]time.Time // time until which the pods of a namespace do not share a watch
-	large       map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
-	queue       watchQueue
-	times       openTimes
-	requestedAt time.Time // time of the latest call of Watch that added a request
-	// The field "revisions" provides the positions from which watches begin.
+	mu             sync.Mutex
+	requests       map[string]*request  // by pod UID; one entry for each pod with a requested watch
+	shared         map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
+	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
+	wide           map[string]time.Time // time until which the pods of a namespace do not share a watch
+	large          map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
+	queue          watchQueue
+	times          openTimes
+	requestedAt    time.Time // time of the latest call of Watch that added a request
+	// revisions provides the positions from which watches begin.
 	revisions revisions
 	// listRefused is empty, or the API server's reason for refusing the list of Events that a sample needs. Without the
 	// list, each watch begins with all existing Events of its namespace.
@@ -99,27 +99,27 @@ func New(config Config) *Source {
 		config.Limit = DefaultWatches
 	}
 	s := &Source{
-		config:   config,
-		wake:     make(chan struct{}, 1),
-		sizing:   make(chan struct{}, 1),
-		remember: maxRemembered,
-		jitter:   maxJitter,
+		config:        config,
+		wake:          make(chan struct{}, 1),
+		sizing:        make(chan struct{}, 1),
+		rememberLimit: maxRemembered,
+		jitter:        maxJitter,
 
 		wideSample: wideSample,
 
-		requests: map[string]*request{},
-		shared:   map[string]*follower{},
-		left:     map[string]*position{},
-		wide:     map[string]time.Time{},
-		large:    map[string]time.Time{},
-		queue:    watchQueue{limit: config.Limit},
-		times:    openTimes{open: map[*follower]struct{}{}},
+		requests:       map[string]*request{},
+		shared:         map[string]*follower{},
+		endedPositions: map[string]*position{},
+		wide:           map[string]time.Time{},
+		large:          map[string]time.Time{},
+		queue:          watchQueue{limit: config.Limit},
+		times:          openTimes{open: map[*follower]struct{}{}},
 
 		revisions: newRevisions(),
 	}
 	// The counter starts at the current time, so that its numbers are higher than the numbers that earlier agents wrote
 	// to the same recording.
-	s.statements.Store(config.Now().UnixNano())
+	s.order.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
 }
@@ -129,7 +129,7 @@ func New(config Config) *Source {
 func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()
-	followers.Go(func() { s.sample(ctx) })
+	followers.Go(func() { s.takeSamples(ctx) })
 	s.config.Report(true, "idle")
 	for {
 		for {
@@ -139,12 +139,12 @@ func (s *Source) Run(ctx context.Context) error {
 			}
 			followers.Go(func() {
 				s.follow(ctx, lease, f)
-				s.leave(f)
+				s.releaseSlot(f)
 			})
 		}
 		overdue, next := s.waitingPods()
 		if len(overdue) > 0 {
-			followers.Go(func() { s.declareWaiting(ctx, overdue) })
+			followers.Go(func() { s.reportWaiting(ctx, overdue) })
 		}
 		select {
 		case <-s.wake:
@@ -163,26 +163,26 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	if _, ok := s.requests[w.UID]; ok {
 		return
 	}
-	p := newRequest(w, &s.statements)
+	p := newRequest(w, &s.order)
 	p.requestedAt = s.config.Now()
 	s.requestedAt = p.requestedAt
-	if at, ok := s.left[w.UID]; ok {
+	if at, ok := s.endedPositions[w.UID]; ok {
 		p.position = at
-		delete(s.left, w.UID)
+		delete(s.endedPositions, w.UID)
 	}
 	s.requests[w.UID] = p
 	scope := s.scope(p)
 	switch f := s.shared[scope]; {
 	case f != nil:
-		s.join(f, p)
+		s.addToShared(f, p)
 		f.refresh()
 	case s.config.Cluster || s.requestsIn(scope) > maxAlone && !s.isWide(scope):
-		s.share(scope)
+		s.startShared(scope)
 	default:
-		s.watchAlone(p)
+		s.enqueueOwn(p)
 	}
 	if p.shared == nil || !p.shared.isOpen() {
-		s.sampleFor(p)
+		s.requestSampleFor(p)
 	}
 	s.refresh()
 }
@@ -197,12 +197,12 @@ func (s *Source) Unwatch(uid string) {
 		return
 	}
 	delete(s.requests, uid)
-	s.keep(uid, p)
+	s.keepPosition(uid, p)
 	if !p.served.Load() && s.config.Now().Sub(p.requestedAt) > unservedAfter {
 		s.metrics.unserved.Inc()
 	}
 	p.withdrawn.Store(true)
-	s.stopAlone(p)
+	s.stopOwn(p)
 	f := p.shared
 	if f == nil {
 		return
@@ -215,15 +215,15 @@ func (s *Source) Unwatch(uid string) {
 	}
 }
 
-// keep remembers the pod's position, because the agent can request further Events about the pod later.
-func (s *Source) keep(uid string, p *request) {
+// keepPosition remembers the pod's position, because the agent can request further Events about the pod later.
+func (s *Source) keepPosition(uid string, p *request) {
 	if p.position == nil {
 		return
 	}
-	if len(s.left) >= maxLeft {
-		clear(s.left)
+	if len(s.endedPositions) >= maxEndedPositions {
+		clear(s.endedPositions)
 	}
-	s.left[uid] = p.position
+	s.endedPositions[uid] = p.position
 }
 
 // refresh makes Run check the queue.

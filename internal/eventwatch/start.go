@@ -28,18 +28,18 @@ const largeFor = time.Minute
 // time.
 const maxJitter = 2 * time.Second
 
-// start is the point at which a watch begins.
-type start struct {
+// startPoint is the point at which a watch begins.
+type startPoint struct {
 	position
-	// The field "history" is true if the watch begins with all Events that the API server holds.
+	// history is true if the watch begins with all Events that the API server holds.
 	history bool
-	// The field "gap" is true if the watch skips the pods' earlier Events, because the API server would have to read
-	// too many Events.
+	// gap is true if the watch skips the pods' earlier Events, because the API server would have to read too many
+	// Events.
 	gap bool
 }
 
-// The method "options" returns the list options of a watch that begins at the point b.
-func (b start) options(selector string) metav1.ListOptions {
+// listOptions returns the list options of a watch that begins at the point b.
+func (b startPoint) listOptions(selector string) metav1.ListOptions {
 	options := metav1.ListOptions{FieldSelector: selector}
 	if !b.history {
 		options.ResourceVersion = strconv.FormatUint(b.revision, 10)
@@ -51,22 +51,22 @@ func (b start) options(selector string) metav1.ListOptions {
 var errNotNeeded = errors.New("no pod needs the watch")
 
 // startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
-func (s *Source) startOf(lease context.Context, f *follower) (start, error) {
+func (s *Source) startOf(lease context.Context, f *follower) (startPoint, error) {
 	for {
-		if f.alone == nil && s.retire(f) {
-			return start{}, errNotNeeded
+		if f.alone == nil && s.stopIfUnused(f) {
+			return startPoint{}, errNotNeeded
 		}
 		from, wait := s.positionFor(f)
 		switch {
 		case from.revision != 0:
-			return start{position: from}, nil
+			return startPoint{position: from}, nil
 		case wait == nil:
-			return s.withoutPosition(lease, f)
+			return s.startWithoutPosition(lease, f)
 		}
 		select {
 		case <-wait:
 		case <-lease.Done():
-			return start{}, lease.Err()
+			return startPoint{}, lease.Err()
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range f.requests() {
-		switch s.locate(p); {
+		switch s.setPosition(p); {
 		case p.position != nil:
 			if earliest.revision == 0 || p.position.revision < earliest.revision {
 				earliest = *p.position
@@ -90,42 +90,42 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	return earliest, wait
 }
 
-// locate sets the pod's position if a sample covers the time when the pod arrived. If no sample covers this time and a
-// new sample would be too late, locate clears arrivedAt. The caller must hold the lock.
-func (s *Source) locate(p *request) {
+// setPosition sets the pod's position if a sample covers the time when the pod arrived. If no sample covers this time
+// and a new sample would be too late, locate clears arrivedAt. The caller must hold the lock.
+func (s *Source) setPosition(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
 	}
-	if at, ok := s.revisions.before(p.arrivedAt); ok {
+	if at, ok := s.revisions.sampleBefore(p.arrivedAt); ok {
 		p.position = &at
 	} else if s.config.Now().Sub(p.arrivedAt) > maxAfter {
 		p.arrivedAt = time.Time{}
 	}
 }
 
-// sampleFor requests a sample if no sample covers the time when the pod arrived. If the pod's watch must wait for a
-// slot, a sample at the start of the watch would be too late. The caller must hold the lock.
-func (s *Source) sampleFor(p *request) {
-	if s.locate(p); p.position == nil && !p.arrivedAt.IsZero() {
+// requestSampleFor requests a sample if no sample covers the time when the pod arrived. If the pod's watch must wait
+// for a slot, a sample at the start of the watch would be too late. The caller must hold the lock.
+func (s *Source) requestSampleFor(p *request) {
+	if s.setPosition(p); p.position == nil && !p.arrivedAt.IsZero() {
 		s.requestSample(true)
 	}
 }
 
-// withoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the watch
-// begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events are
-// missing.
-func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error) {
+// startWithoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the
+// watch begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events
+// are missing.
+func (s *Source) startWithoutPosition(ctx context.Context, f *follower) (startPoint, error) {
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
-		return start{}, ctx.Err()
+		return startPoint{}, ctx.Err()
 	}
 	from, large, err := s.sizeOf(ctx, f.namespace)
 	switch {
 	case apierrors.IsForbidden(err): // earlier versions of the ClusterRole do not allow lists of Events
-		return start{history: true}, nil
+		return startPoint{history: true}, nil
 	case err != nil:
-		return start{}, err
+		return startPoint{}, err
 	case !large:
-		return start{position: position{revision: from.revision}, history: true}, nil
+		return startPoint{position: position{revision: from.revision}, history: true}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,11 +134,11 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 			p.position = &position{from.revision, laterClock(from.since, p.requestedAt), true}
 		}
 	}
-	return start{position: from, gap: true}, nil
+	return startPoint{position: from, gap: true}, nil
 }
 
-// The method "watching" returns the health status of an open watch.
-func (s *Source) watching() string {
+// healthText returns the health status of an open watch.
+func (s *Source) healthText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listRefused != "" {
@@ -163,19 +163,19 @@ func laterClock(a, b time.Time) time.Time {
 // remembers large namespaces.
 func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
 	if large = s.isLarge(namespace); !large {
-		at, large, err = s.count(ctx, namespace)
+		at, large, err = s.countEvents(ctx, namespace)
 	}
 	if err == nil && at.revision == 0 {
-		at, err = s.sampleOnce(ctx)
+		at, err = s.takeSample(ctx)
 	}
 	return at, large, err
 }
 
-// The method "count" requests a list with at most one Event of a namespace. This Event can be large, so only one
-// goroutine at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not
-// block other namespaces for long. If the list times out and a sample then succeeds, the namespace counts as large. If
-// the namespace is already known to be large, the method returns no position.
-func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
+// countEvents requests a list with at most one Event of a namespace. This Event can be large, so only one goroutine at
+// a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not block other
+// namespaces for long. If the list times out and a sample then succeeds, the namespace counts as large. If the
+// namespace is already known to be large, countEvents returns no position.
+func (s *Source) countEvents(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
 		defer func() { <-s.sizing }()
@@ -192,7 +192,7 @@ func (s *Source) count(ctx context.Context, namespace string) (at position, larg
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
 		large = true
-		at, err = s.sampleOnce(ctx)
+		at, err = s.takeSample(ctx)
 	case err != nil:
 		err = fmt.Errorf("list events: %w", err)
 	default:
@@ -221,11 +221,10 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// The method "expired" handles a revision that the API server no longer holds. If the position of one of the watch's
-// pods is at or before this revision, the method deletes the position, so that the next watch does not begin at this
-// revision. The method returns false if the error does not report an expired revision, or if the watch began with all
-// existing Events.
-func (s *Source) expired(f *follower, from start, err error) bool {
+// dropExpired handles a revision that the API server no longer holds. If the position of one of the watch's pods is at
+// or before this revision, dropExpired deletes the position, so that the next watch does not begin at this revision. It
+// returns false if the error does not report an expired revision, or if the watch began with all existing Events.
+func (s *Source) dropExpired(f *follower, from startPoint, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
 	}
@@ -241,31 +240,31 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method "covers" reports whether a watch delivers every Event about a pod, except Events that the agent has
-// already observed.
-func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
+// deliversAll reports whether a watch delivers every Event about a pod, except Events that the agent has already
+// observed.
+func (s *Source) deliversAll(from startPoint, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.position == nil && !from.history && !p.arrivedAt.IsZero() && p.arrivedAt.Sub(openedAt) >= settled {
+	if p.position == nil && !from.history && !p.arrivedAt.IsZero() && p.arrivedAt.Sub(openedAt) >= usualAge {
 		p.position = &position{revision: from.revision, since: openedAt} // the watch was open before the pod arrived
 	}
-	s.locate(p)
+	s.setPosition(p)
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// If a sample will provide the pod's position, the method "awaits" requests the sample and returns true.
-func (s *Source) awaits(p *request) bool {
+// awaitsSample reports whether a sample will provide the pod's position. If so, awaitsSample requests the sample.
+func (s *Source) awaitsSample(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sampleFor(p)
+	s.requestSampleFor(p)
 	return p.position == nil && !p.arrivedAt.IsZero()
 }
 
-// The caller of "reached" has observed all Events about a pod up to a revision, so "reached" moves the pod's position
-// forward to this revision. If history is true, no Event from before the revision is missing. The method returns the
-// new position. The second result is false if history is false and the pod has no position, for example because the
+// advancePosition moves the pod's position forward to a revision, because the agent has observed all Events about the
+// pod up to this revision. If history is true, no Event from before the revision is missing. advancePosition returns
+// the new position. The second result is false if history is false and the pod has no position, for example because the
 // position expired. In this case, the agent does not know whether it lacks Events of the pod.
-func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
+func (s *Source) advancePosition(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

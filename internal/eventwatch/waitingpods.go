@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method "waiting" returns the number of requested pods whose Event watches have no slot.
-func (s *Source) waiting() int {
+// countWaiting returns the number of requested pods whose Event watches have no slot.
+func (s *Source) countWaiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	count := 0
@@ -30,15 +30,15 @@ func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	for _, p := range s.requests {
 		switch {
 		case p.own.hasSlot() || p.shared.hasSlot():
-			p.waitsSince, p.declared = time.Time{}, false
+			p.waitsSince, p.waitReported = time.Time{}, false
 			continue
 		case p.waitsSince.IsZero():
 			p.waitsSince = now
-		case p.declared:
+		case p.waitReported:
 			continue
 		}
 		if left := unservedAfter - now.Sub(p.waitsSince); left <= 0 {
-			p.declared = true
+			p.waitReported = true
 			overdue = append(overdue, p)
 		} else if wait == 0 || left < wait {
 			wait = left
@@ -50,10 +50,10 @@ func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	return overdue, next
 }
 
-// declareWaiting reports that pods wait for an Event watch because the number of open watches is limited.
-func (s *Source) declareWaiting(ctx context.Context, pods []*request) {
+// reportWaiting reports that pods wait for an Event watch because the number of open watches is limited.
+func (s *Source) reportWaiting(ctx context.Context, pods []*request) {
 	for _, p := range pods {
-		p.declareWaiting(timeline.EventsLost{ArrivedAt: s.config.Now(), Limited: true}, func(o timeline.Observation) {
+		p.reportWaiting(timeline.EventsLost{ArrivedAt: s.config.Now(), Limited: true}, func(o timeline.Observation) {
 			s.config.Observe(ctx, o)
 		})
 	}

@@ -16,18 +16,18 @@ type watchSession struct {
 	source   *Source
 	f        *follower
 	observe  func(timeline.Observation)
-	from     start
+	from     startPoint
 	openedAt time.Time
 	members  []*member
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
-	usage    usage       // counts the Events of a shared watch
+	usage    eventUsage  // counts the Events of a shared watch
 	proof    *proof
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// The field "named" is true if at least one Event about a requested pod contained this node's name as the host. The
-	// field "renamed" is true if at least one Event about a requested pod contained another host.
-	named, renamed bool
+	// sawNodeName is true if at least one Event about a requested pod contained this node's name as the host.
+	// sawOtherHost is true if at least one Event about a requested pod contained another host.
+	sawNodeName, sawOtherHost bool
 }
 
 // member is a pod that an open watch serves.
@@ -37,81 +37,81 @@ type member struct {
 	// missing, the field "since" is zero.
 	since     time.Time
 	confirmed bool
-	// The field "whole" is true if the agent has observed every Event that the watch has received about the pod.
-	whole bool
+	// complete is true if the agent has observed every Event that the watch has received about the pod.
+	complete bool
 }
 
 // begin returns the session of a watch that the API server accepted, with the pods that the watch serves now.
-func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSession {
+func (s *Source) begin(ctx context.Context, f *follower, from startPoint) *watchSession {
 	r := &watchSession{
-		source: s, f: f, from: from, openedAt: s.opened(f), proof: newProof(from.revision),
+		source: s, f: f, from: from, openedAt: s.recordOpened(f), proof: newProof(from.revision),
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
-		r.cache = newEventCache(s.remember)
+		r.cache = newEventCache(s.rememberLimit)
 		r.usage.since = r.openedAt
 	}
 	for _, one := range s.podStates(f) {
-		r.members = append(r.members, &member{pod: one.pod, whole: true})
+		r.members = append(r.members, &member{pod: one.pod, complete: true})
 	}
-	r.cover()
+	r.findCovered()
 	return r
 }
 
-// The method "accept" records that the API server accepted the watch.
-func (r *watchSession) accept() {
+// recordAccepted records that the API server accepted the watch.
+func (r *watchSession) recordAccepted() {
 	if r.accepted {
 		return
 	}
 	r.accepted = true
 	r.source.metrics.starts.count(r.from)
-	r.source.config.Report(true, r.source.watching())
+	r.source.config.Report(true, r.source.healthText())
 }
 
-// The method "end" ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod,
-// the method "end" reports EventsLost.
-func (r *watchSession) end(ctx context.Context) {
-	r.source.closed(r.f)
+// close ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod, close
+// reports EventsLost.
+func (r *watchSession) close(ctx context.Context) {
+	r.source.recordClosed(r.f)
 	for _, m := range r.members {
-		r.advance(m)
+		r.advanceMember(m)
 		if m.confirmed {
 			m.pod.reportLoss(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
 		}
 	}
 }
 
-// cover finds the pods whose Events the watch delivers without a gap.
-func (r *watchSession) cover() {
+// findCovered finds the pods whose Events the watch delivers without a gap.
+func (r *watchSession) findCovered() {
 	for _, m := range r.members {
-		if m.since.IsZero() && m.whole && r.source.covers(r.from, r.openedAt, m.pod) {
+		if m.since.IsZero() && m.complete && r.source.deliversAll(r.from, r.openedAt, m.pod) {
 			m.since = r.openedAt
 		}
 	}
 }
 
-// The method "advance" records the revision up to which the agent has observed a pod's Events.
-func (r *watchSession) advance(m *member) {
+// advanceMember records the revision up to which the agent has observed a pod's Events.
+func (r *watchSession) advanceMember(m *member) {
 	if !m.since.IsZero() && (r.proven || !r.from.history) {
-		r.source.reached(m.pod, r.proof.newest, false)
+		r.source.advancePosition(m.pod, r.proof.newest, false)
 	}
 }
 
-// The method "holds" reports whether the API server still had the revision at which the watch began. A slow API server
-// can report an expired revision some time after the watch opened.
-func (r *watchSession) holds() bool {
+// beganAtValidRevision reports whether the API server still had the revision at which the watch began. A slow API
+// server can report an expired revision some time after the watch opened.
+func (r *watchSession) beganAtValidRevision() bool {
 	return r.proof.newest > r.from.revision || r.source.config.Now().Sub(r.openedAt) >= leaseTime
 }
 
-func (r *watchSession) advanceAll() {
+func (r *watchSession) advanceMembers() {
 	for _, m := range r.members {
-		r.advance(m)
+		r.advanceMember(m)
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events. If the watch begins with all existing
-// Events and has delivered no Event, the API server might still be reading these Events. In this case, revision returns
-// zero, so that the next watch also begins with all existing Events.
-func (r *watchSession) revision() uint64 {
+// deliveredRevision returns the revision up to which the watch has delivered Events. If the watch begins with all
+// existing Events and has delivered no Event, the API server might still be reading these Events. In this case,
+// revision returns zero, so that the next watch also begins with all existing Events.
+func (r *watchSession) deliveredRevision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
 	}
@@ -120,13 +120,13 @@ func (r *watchSession) revision() uint64 {
 
 // unshare replaces the shared watch with watches on single pods.
 func (r *watchSession) unshare() {
-	r.advanceAll()
+	r.advanceMembers()
 	r.source.unshare(r.f)
 }
 
-// The method "meet" updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a
-// new pod, the method delivers the Events in the cache of the shared watch.
-func (r *watchSession) meet() {
+// updateMembers updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a new
+// pod, updateMembers delivers the Events in the cache of the shared watch.
+func (r *watchSession) updateMembers() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
 		known[m.pod] = m
@@ -137,10 +137,10 @@ func (r *watchSession) meet() {
 		m := known[s.pod]
 		if m == nil {
 			m = &member{pod: s.pod}
-			for _, past := range r.cache.of(s.pod.watch) {
+			for _, past := range r.cache.eventsOf(s.pod.watch) {
 				s.pod.deliver(past.key, past.seen, true, r.observe)
 			}
-			m.whole = !r.cache.forgot(s.pod.watch) && r.knowsKubelet()
+			m.complete = !r.cache.mayLackEvents(s.pod.watch) && r.knowsKubelet()
 		}
 		if m.since.IsZero() {
 			// If deliveredSince is set, the pod's own watch has delivered the Events that the cache of the shared watch
@@ -151,15 +151,16 @@ func (r *watchSession) meet() {
 		delete(known, s.pod)
 	}
 	for _, m := range known {
-		r.advance(m)
+		r.advanceMember(m)
 	}
 	r.members = members
-	r.cover()
+	r.findCovered()
 }
 
 // settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle reports
 // EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one exception: if only the
-// pod's position is unknown, and a sample will provide the position (Source.awaits), the pod waits for the sample.
+// pod's position is unknown, and a sample will provide the position (Source.awaitsSample), the pod waits for the
+// sample.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.confirmed {
@@ -168,28 +169,29 @@ func (r *watchSession) settle() {
 		var at position
 		known := !m.since.IsZero()
 		if known {
-			at, known = r.source.reached(m.pod, r.revision(), r.from.history && m.whole)
+			at, known = r.source.advancePosition(m.pod, r.deliveredRevision(), r.from.history && m.complete)
 		}
 		if !known {
 			m.since = time.Time{}
-			if !m.whole || !r.source.awaits(m.pod) {
-				r.source.notEnough(m.pod)
+			if !m.complete || !r.source.awaitsSample(m.pod) {
+				r.source.addOwnWatch(m.pod)
 			}
 			continue
 		}
 		m.confirmed = true
-		m.pod.confirm(r.f, timeline.EventsWatched{
+		m.pod.reportWatched(r.f, timeline.EventsWatched{
 			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: at.since, Limited: at.limited,
 		}, r.observe)
 		if r.f.alone == nil {
-			r.source.enough(m.pod, r.f)
+			r.source.stopOwnWatch(m.pod, r.f)
 		}
 	}
 }
 
-// passOn calls the function "over", which passes on observations and can take a long time. While the function "over"
-// runs, the session receives no Events, so passOn extends the deadline of r.proof by the duration of the call.
-func (r *watchSession) passOn(over func()) {
+// extendDeadlineDuring calls a function that passes on observations, which can take a long time. While the function
+// runs, the session receives no Events, so extendDeadlineDuring extends the deadline of r.proof by the duration of the
+// call.
+func (r *watchSession) extendDeadlineDuring(over func()) {
 	began := time.Now()
 	over()
 	if !r.proven {
@@ -201,16 +203,16 @@ func (r *watchSession) passOn(over func()) {
 // that contain this node's name as the host. If all Events about requested pods contain another host, the node's
 // kubelet writes a host other than the node's name into its Events, so the cache lacks these Events. A forged host has
 // no lasting effect, because the kubelet's next Event about a requested pod contains the real host.
-func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
+func (r *watchSession) knowsKubelet() bool { return r.sawNodeName || !r.sawOtherHost }
 
-// take passes an Event to the requested pod that the Event concerns. A shared watch also remembers the Event if the
-// Event concerns a pod and comes from this node. take ignores bookmarks, because they contain no Event. take also
-// ignores the watch event DELETED, which means that the Event's time to live ended.
+// passEvent passes an Event to the requested pod that the Event concerns. A shared watch also remembers the Event if
+// the Event concerns a pod and comes from this node. passEvent ignores bookmarks, because they contain no Event.
+// passEvent also ignores the watch event DELETED, which means that the Event's time to live ended.
 //
-// A client that can create Events in a namespace chooses the content of these Events. So take refuses an Event that is
-// too large to come from the kubelet. take also refuses an Event if a text that identifies the Event or its pod is too
-// long. Finally, take refuses an Event that has a requested pod's UID but concerns another object.
-func (r *watchSession) take(event watch.Event) {
+// A client that can create Events in a namespace chooses the content of these Events. So passEvent refuses an Event
+// that is too large to come from the kubelet. passEvent also refuses an Event if a text that identifies the Event or
+// its pod is too long. Finally, passEvent refuses an Event that has a requested pod's UID but concerns another object.
+func (r *watchSession) passEvent(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
 	case !ok:
@@ -222,7 +224,7 @@ func (r *watchSession) take(event watch.Event) {
 		return
 	}
 	r.source.metrics.received.Inc()
-	r.proof.see(object.ResourceVersion)
+	r.proof.observeVersion(object.ResourceVersion)
 	if oversized(object) {
 		r.source.metrics.refused.oversized.Inc()
 		return
@@ -231,7 +233,7 @@ func (r *watchSession) take(event watch.Event) {
 	here := object.Source.Host == r.source.config.NodeName
 	key, seen := keyOf(object), convertEvent(object, "", r.openedAt, r.source.config.Now())
 	if here && event.Type == watch.Added {
-		r.late(seen)
+		r.reportDelay(seen)
 	}
 	if r.cache != nil && here && ofPod {
 		r.cache.add(pod, key, seen)
@@ -246,16 +248,16 @@ func (r *watchSession) take(event watch.Event) {
 			r.source.metrics.refused.pod.Inc()
 			continue
 		}
-		r.named, r.renamed = r.named || here, r.renamed || !here
+		r.sawNodeName, r.sawOtherHost = r.sawNodeName || here, r.sawOtherHost || !here
 		if !m.pod.deliver(key, seen, here, r.observe) {
 			r.source.metrics.refused.host.Inc()
 		}
 	}
 }
 
-// The method "late" reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so
-// its delay could be wrong.
-func (r *watchSession) late(seen timeline.EventSeen) {
+// reportDelay reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so its
+// delay could be wrong.
+func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
 	}

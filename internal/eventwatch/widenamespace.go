@@ -18,20 +18,20 @@ const (
 	wideFor = 10 * time.Minute
 )
 
-// The type "usage" counts the Events of one shared watch.
-type usage struct {
+// eventUsage counts the Events of one shared watch.
+type eventUsage struct {
 	since          time.Time
 	received, used int
 }
 
-// The method "wasteful" returns true if a watch delivered many Events in a short time, and few of these Events
-// concerned a requested pod. When the count reaches the number "sample", the method starts a new count.
-func (u *usage) wasteful(sample int, now time.Time) bool {
+// isWasteful returns true if a watch delivered many Events in a short time, and few of these Events concerned a
+// requested pod. When the count reaches the number "sample", isWasteful starts a new count.
+func (u *eventUsage) isWasteful(sample int, now time.Time) bool {
 	if u.received < sample {
 		return false
 	}
 	wasteful := u.received > maxUseless*u.used && now.Sub(u.since) <= wideWithin
-	*u = usage{since: now}
+	*u = eventUsage{since: now}
 	return wasteful
 }
 
@@ -62,7 +62,7 @@ func (s *Source) unshare(f *follower) {
 	for _, p := range f.pods {
 		p.shared = nil
 		if p.own == nil {
-			s.watchAlone(p)
+			s.enqueueOwn(p)
 		}
 	}
 	s.refresh()
@@ -77,14 +77,14 @@ func (s *Source) reshare(f *follower) {
 		s.requestsIn(f.namespace) <= maxAlone {
 		return
 	}
-	s.share(f.namespace)
+	s.startShared(f.namespace)
 	s.refresh()
 }
 
-// The method "blocked" reports whether a single-pod watch must wait because its namespace already has the maximum
-// number of such watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the
-// namespace has ended or has released its slot: see the method "yields". The caller must hold the lock.
-func (s *Source) blocked(f *follower) bool {
+// mustWait reports whether a single-pod watch must wait because its namespace already has the maximum number of such
+// watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the namespace has ended or
+// has released its slot: see mustYield. The caller must hold the lock.
+func (s *Source) mustWait(f *follower) bool {
 	if f.alone == nil {
 		return false
 	}
@@ -107,11 +107,11 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	return slots, yielding
 }
 
-// The method "yields" reports whether a pod's watch must release its slot, so that another pod of the same namespace
-// gets a watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see the method
-// "blocked". No watch releases its slot early for a waiting pod that already had a watch. If all pods of the namespace
-// took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
-func (s *Source) yields(f *follower) bool {
+// mustYield reports whether a pod's watch must release its slot, so that another pod of the same namespace gets a
+// watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see mustWait. No watch
+// releases its slot early for a waiting pod that already had a watch. If the watches of all pods released their slots
+// in rotation, the API server would decode each Event once for each pod. The caller must hold the lock.
+func (s *Source) mustYield(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding
 	}
@@ -128,14 +128,14 @@ func (s *Source) yields(f *follower) bool {
 	return f.yielding
 }
 
-// The method "next" returns the queue position of the first watch that can open, or -1 if no watch can open. The caller
-// must hold the lock.
-func (s *Source) next() int {
+// nextOpenable returns the queue position of the first watch that can open, or -1 if no watch can open. The caller must
+// hold the lock.
+func (s *Source) nextOpenable() int {
 	if s.queue.taken >= s.queue.limit {
 		return -1
 	}
 	for i, f := range s.queue.waiting {
-		if !s.blocked(f) {
+		if !s.mustWait(f) {
 			return i
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Source) successor() *follower {
 		return nil
 	}
 	for _, other := range s.queue.waiting {
-		if !s.blocked(other) {
+		if !s.mustWait(other) {
 			return other
 		}
 	}
