@@ -7,12 +7,12 @@ import (
 
 // imageEvidence holds three responses of the runtime about an image. Often, all three responses are the same. The
 // embedded field holds the runtime's first response, which describes the image before the kubelet pulled it. The field
-// "last" holds the latest response, which shows whether the kubelet pulled the image after the first response. The
-// field "layered" holds the latest complete response with layers, or else the latest incomplete response with layers.
-// The field "layered" is nil if no response has layers.
+// "last" holds the latest response, which shows whether the kubelet pulled the image after the first response.
+// withLayers holds the latest complete response with layers, or else the latest incomplete response with layers. If no
+// response has layers, withLayers is nil.
 type imageEvidence struct {
 	*imageResponse
-	last, layered *imageResponse
+	last, withLayers *imageResponse
 	// beforeSandbox is true if no sandbox ran at the time of the first response. Without a running sandbox, the kubelet
 	// cannot have started a pull.
 	beforeSandbox bool
@@ -21,10 +21,10 @@ type imageEvidence struct {
 // imageResponse is one response of the runtime about an image.
 type imageResponse struct {
 	Image
-	askedAt time.Time
+	queriedAt time.Time
 }
 
-func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool) {
+func (e *Evidence) applyImage(queriedAt time.Time, image Image, beforeSandbox bool) {
 	known := e.image(image.Ref)
 	if known == nil {
 		if len(e.images) == maxContainers {
@@ -32,22 +32,22 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 			return
 		}
 		e.changed = true
-		response := &imageResponse{image, askedAt}
+		response := &imageResponse{image, queriedAt}
 		e.images = append(e.images, imageEvidence{imageResponse: response, last: response,
 			beforeSandbox: beforeSandbox})
 		if image.hasLayers() {
-			e.images[len(e.images)-1].layered = response
+			e.images[len(e.images)-1].withLayers = response
 		}
 		return
 	}
-	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox),
+	first := cmp.Or(queriedAt.Compare(known.queriedAt), compareBools(known.beforeSandbox, beforeSandbox),
 		compareImages(&image, &known.Image)) < 0
-	last := known.last.isBefore(askedAt, &image)
-	layered := image.hasLayers() && (known.layered == nil || known.layered.containsLess(askedAt, &image))
+	last := known.last.isBefore(queriedAt, &image)
+	layered := image.hasLayers() && (known.withLayers == nil || known.withLayers.containsLess(queriedAt, &image))
 	if !first && !last && !layered {
 		return
 	}
-	kept := &imageResponse{image, askedAt}
+	kept := &imageResponse{image, queriedAt}
 	if first {
 		known.imageResponse, known.beforeSandbox = kept, beforeSandbox
 	}
@@ -55,24 +55,24 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 		known.last = kept
 	}
 	if layered {
-		known.layered = kept
+		known.withLayers = kept
 	}
 	e.changed = true
 }
 
 // isBefore reports whether this response comes before another response about the same image. The response to the
 // earlier request comes first. If both requests have the same time, compareImages decides the order.
-func (a *imageResponse) isBefore(askedAt time.Time, image *Image) bool {
-	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
+func (a *imageResponse) isBefore(queriedAt time.Time, image *Image) bool {
+	return cmp.Or(a.queriedAt.Compare(queriedAt), compareImages(&a.Image, image)) < 0
 }
 
 // containsLess reports whether another response with layers should replace this response. A complete response replaces
 // an incomplete response. If both responses are complete or both are incomplete, the later response wins.
-func (a *imageResponse) containsLess(askedAt time.Time, image *Image) bool {
+func (a *imageResponse) containsLess(queriedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
 	}
-	return a.isBefore(askedAt, image)
+	return a.isBefore(queriedAt, image)
 }
 
 // hasLayers reports whether the image was on the node when the agent requested its layers. The response can still lack

@@ -171,11 +171,11 @@ func (e *Evidence) absentUntil(index int16) instant {
 	}
 	absent := minInstant
 	if !image.Present {
-		absent = at(image.askedAt)
+		absent = at(image.queriedAt)
 	}
 	switch {
 	case !image.last.Present:
-		absent = max(absent, at(image.last.askedAt))
+		absent = max(absent, at(image.last.queriedAt))
 	case !image.last.FirstPulledAt.IsZero():
 		absent = max(absent, at(image.last.FirstPulledAt))
 	}

@@ -34,8 +34,8 @@ func (f *fold) credentialTime(from, to *bound) time.Duration {
 		return 0
 	}
 	began, until := from.estimate(), to.estimate()
-	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.layered != nil {
-		if resolved := at(image.layered.ResolvedAt); !image.layered.ResolvedAt.IsZero() && resolved > began {
+	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.withLayers != nil {
+		if resolved := at(image.withLayers.ResolvedAt); !image.withLayers.ResolvedAt.IsZero() && resolved > began {
 			until = min(until, resolved)
 		}
 	}

@@ -64,7 +64,7 @@ func (f *fold) pullOf(c *Container, registry string, a pullAttempt) Pull {
 	started := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullStarted})
 	finished := f.bounds.find(milestoneKey{index, a.attempt, a.endMilestone()})
 	if image := f.e.image(c.Image); image != nil && !image.Present {
-		p.absentAt = at(image.askedAt)
+		p.absentAt = at(image.queriedAt)
 	}
 	f.addLayers(&p, index, a)
 	var from origins

@@ -42,7 +42,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
-	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
+	case of(last) && !p.present && at(image.last.queriedAt) >= p.latest:
 		// When the agent queried the runtime, no pull had ended after the kubelet's Event. But another pod's pull of
 		// the image possibly ended between this pull and the Event.
 		if ofFirst {
@@ -73,7 +73,7 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 		return pullEnd{}
 	}
 	mayBeOwn := f.pulls[index].finalAttempt == 0 && image.pulledOnce() && at(last) <= used &&
-		at(image.last.askedAt) >= used
+		at(image.last.queriedAt) >= used
 	c := f.e.specOf(index)
 	if start := f.e.workStart(c); !mayBeOwn || f.e.onlyContainerWith(image.Ref) == nil || at(last) < start ||
 		f.mayStartWorkLater(c, index, at(last)) {

@@ -21,14 +21,14 @@ func (i *imageEvidence) pulledOnce() bool {
 // and the arrival of the last byte from the runtime's stores.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
-	if index == podWide || image == nil || image.layered == nil {
+	if index == podWide || image == nil || image.withLayers == nil {
 		return nil
 	}
 	p, final := f.pulls[index].pulled, f.pulls[index].finalAttempt
 	if p.present || !p.known() && (!image.wasAbsent() || f.e.foundPresent(c, image)) {
 		return nil
 	}
-	resolved := image.layered.ResolvedAt
+	resolved := image.withLayers.ResolvedAt
 	var constraints []constraint
 	began := maxInstant
 	timed := p.known() && p.lengths.Timed
@@ -48,12 +48,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if timed {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 	}
-	if image.layered.undatedSince(began) {
+	if image.withLayers.undatedSince(began) {
 		f.pulls[index].layersUndated = true // a layer without a timestamp might have arrived last
 		return constraints
 	}
-	layers := layersSince(image.layered.Layers, began)
-	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
+	layers := layersSince(image.withLayers.Layers, began)
+	if len(layers) > 0 && image.withLayers.mountedAfter(lastDownload(layers)) {
 		// The runtime queried the registry about another layer while it unpacked the downloaded layers.
 		f.pulls[index].layersUndated = true
 		return constraints
@@ -91,10 +91,10 @@ func (p pulledEvent) beganAfter() instant {
 
 // nothingCameSince reports whether all layers of an image were certainly present before the given instant.
 func (i *imageEvidence) nothingCameSince(began instant) bool {
-	if i.layered == nil || len(i.layered.Layers) == 0 {
+	if i.withLayers == nil || len(i.withLayers.Layers) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return !l.thereBefore(began) })
+	return !slices.ContainsFunc(i.withLayers.Layers, func(l Layer) bool { return !l.thereBefore(began) })
 }
 
 // thereBefore reports whether a layer was present before an instant. An unpacked layer was present, even if the runtime
@@ -153,7 +153,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.outcome == imagepull.OutcomePulling
 	}
 	image := f.e.pulledImage(c.Name)
-	return image == nil || image.layered == nil || !image.layered.layersKnown() ||
+	return image == nil || image.withLayers == nil || !image.withLayers.layersKnown() ||
 		f.pulls[f.index(c.Name)].layersUndated
 }
 

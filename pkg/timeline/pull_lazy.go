@@ -13,7 +13,7 @@ import (
 // agent did not query the runtime about layers.
 func (f *fold) isLazy(c *Container) bool {
 	image := f.e.image(c.Image)
-	return image != nil && image.layered != nil && image.layered.hasMountedLayers()
+	return image != nil && image.withLayers != nil && image.withLayers.hasMountedLayers()
 }
 
 func (i *Image) hasMountedLayers() bool {

@@ -53,7 +53,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 		// This pull downloaded layers. If an earlier pull had already downloaded the image, then either the tag moved,
 		// or the image was removed before this pull.
 		return imagepull.OutcomeDownloaded
-	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
+	case f.wasThere(image, index) && image.last.queriedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
 			return imagepull.OutcomeVerified
 		}
@@ -79,7 +79,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 		return imagepull.OutcomeUnknown
 	case f.e.foundPresent(c, image):
 		return imagepull.OutcomePresent
-	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
+	case image.withLayers != nil && f.inBackoff(index, image.withLayers.ResolvedAt):
 		// Another client began a pull during the back-off. So the kubelet's next attempt might not have downloaded any
 		// content.
 		return imagepull.OutcomeUnknown
@@ -99,7 +99,7 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 		return false
 	}
 	requested := f.bounds.find(milestoneKey{index, 0, MilestonePullRequested})
-	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
+	return image.beforeSandbox || requested != nil && at(image.queriedAt) < requested.earliest
 }
 
 // pulledForOtherContainer reports whether the kubelet had already pulled the same image for another container of the

@@ -15,9 +15,9 @@ const (
 	// layersGrace limits how long the agent repeats its query about a new image if the runtime did not report all
 	// layers.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
+	// requeryAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
 	// object reports.
-	reaskAfter = time.Second
+	requeryAfter = time.Second
 	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
 	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.
 	statusPatience = 2 * time.Second
@@ -52,12 +52,12 @@ func (e *Evidence) Requests(now time.Time) Requests {
 		w.Images, w.Layers = e.requestedImages(now)
 		w.Runs = e.runtimeBehind()
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
-			w.Runs && now.Sub(e.runtimeAskedAt) > reaskAfter
+			w.Runs && now.Sub(e.runtimeAskedAt) > requeryAfter
 	}
-	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > reaskAfter {
+	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > requeryAfter {
 		w.Runtime = true
 	}
-	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
+	overdue := now.Sub(e.queriedSince()) > runtimePatience || late(runtimeGrace)
 	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
 		(e.requestsEvents(overdue) || e.requestsSandboxEvents(now) || e.requestsRefusalEvents())
 	return w
@@ -79,7 +79,7 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 				layers = append(layers, c.Image)
 			}
 		case image.last.Present && image.mayHaveNewLayers(),
-			image.layersIncomplete() && now.Sub(image.last.askedAt) > reaskAfter:
+			image.layersIncomplete() && now.Sub(image.last.queriedAt) > requeryAfter:
 			refs, layers = append(refs, c.Image), append(layers, c.Image)
 		}
 	}
@@ -89,18 +89,19 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 // mayHaveNewLayers reports whether a pull might have downloaded layers, and the agent has not asked the runtime about
 // these layers yet. A runtime that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
-	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
+	return i.withLayers == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the agent should ask again, because the runtime's last response lacked layers of an
-// image. After a pull, the disk is busy for some time, so a later response can contain the missing layers. The agent
-// asks again only within layersGrace after the pull.
+// layersIncomplete reports whether the agent should repeat the query, because the runtime's last response lacked layers
+// of an image. After a pull, the disk is busy for some time, so a later response can contain the missing layers. The
+// agent repeats the query only within layersGrace after the pull.
 func (i *imageEvidence) layersIncomplete() bool {
-	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
+	return i.withLayers != nil && i.withLayers.Incomplete && i.last.queriedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
-// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in the last response.
+// awaitsLayers reports whether the agent will query the runtime again for layers that were missing in the last
+// response.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
 	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
@@ -114,14 +115,14 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		return false
 	}
 	if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
-		return !p.present && !image.last.askedAt.After(p.latest.time())
+		return !p.present && !image.last.queriedAt.After(p.latest.time())
 	}
 	used := e.usedBy(index)
 	if !image.last.Present {
 		return used != maxInstant
 	}
 	// If the runtime reports timestamps of images, the next response shows whether the image was pulled again.
-	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
+	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.queriedAt) <= used &&
 		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
 
@@ -160,8 +161,8 @@ func (e *Evidence) runtimeBehind() bool {
 	return false
 }
 
-// askedSince returns the time when the agent began to ask the runtime about the pod.
-func (e *Evidence) askedSince() time.Time {
+// queriedSince returns the time when the agent began to query the runtime about the pod.
+func (e *Evidence) queriedSince() time.Time {
 	if e.scope.ResumedAt.After(e.firstSeen.at) {
 		return e.scope.ResumedAt
 	}
@@ -236,7 +237,7 @@ type RuntimeRequest struct {
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested
-	Network    bool     // ask the runtime whether its network is ready
+	Network    bool     // query whether the runtime's network is ready
 	Runs       bool     // the pod object reports container runs, so the runtime has containers
 }
 
@@ -257,6 +258,6 @@ type Requests struct {
 	Runs    bool     // the pod object reports container runs that the runtime has not reported
 	Images  []string // image references in the spec; ask the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested
-	Network bool     // ask the runtime whether its network is ready
+	Network bool     // query whether the runtime's network is ready
 	Events  bool     // keep an Event watch open for the pod
 }
