@@ -4,39 +4,39 @@ import "time"
 
 // openTimes measures how long watches were open. The lock of Source guards openTimes.
 type openTimes struct {
-	open   map[*follower]struct{}
+	open   map[*watcher]struct{}
 	closed time.Duration // total time for which the closed watches were open
 }
 
 // recordOpened records that the API server accepted the watch, and returns the current time.
-func (s *Source) recordOpened(f *follower) time.Time {
+func (s *Source) recordOpened(w *watcher) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.openedAt = s.config.Now()
-	s.times.open[f] = struct{}{}
-	return f.openedAt
+	w.openedAt = s.config.Now()
+	s.times.open[w] = struct{}{}
+	return w.openedAt
 }
 
 // recordProven records that a watch has delivered all existing Events. If the watch serves a single pod, and this pod
 // also has a shared watch, recordProven makes the shared watch update the list of its pods.
-func (s *Source) recordProven(f *follower) {
+func (s *Source) recordProven(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.proven = true
-	if f.alone != nil && f.alone.shared != nil {
-		f.alone.shared.refresh()
+	w.proven = true
+	if w.alone != nil && w.alone.shared != nil {
+		w.alone.shared.refresh()
 	}
 }
 
-func (s *Source) recordClosed(f *follower) {
+func (s *Source) recordClosed(w *watcher) {
 	s.metrics.open.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.times.closed += s.config.Now().Sub(f.openedAt)
-	delete(s.times.open, f)
-	f.openedAt, f.proven = time.Time{}, false
+	s.times.closed += s.config.Now().Sub(w.openedAt)
+	delete(s.times.open, w)
+	w.openedAt, w.proven = time.Time{}, false
 }
 
 // openFor returns the total time for which watches were open, including the watches that are still open.
@@ -44,8 +44,8 @@ func (s *Source) openFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	total := s.times.closed
-	for f := range s.times.open {
-		total += s.config.Now().Sub(f.openedAt)
+	for w := range s.times.open {
+		total += s.config.Now().Sub(w.openedAt)
 	}
 	return total
 }

@@ -9,24 +9,24 @@ import (
 // then the watches whose lease ended. A watch is added at the end of its part. A new pod gets its Events early, even if
 // many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
-	waiting []*follower // at most one watch per pod
-	taken   int         // slots in use
+	waiting []*watcher // at most one watch per pod
+	taken   int        // slots in use
 	limit   int
 }
 
-func (q *watchQueue) remove(f *follower) {
-	q.waiting = slices.DeleteFunc(q.waiting, func(other *follower) bool { return other == f })
+func (q *watchQueue) remove(w *watcher) {
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *watcher) bool { return other == w })
 }
 
 // enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no pod.
-func (s *Source) enqueue(f *follower) {
+func (s *Source) enqueue(w *watcher) {
 	at := len(s.queue.waiting)
-	if !f.served {
-		if i := slices.IndexFunc(s.queue.waiting, func(other *follower) bool { return other.served }); i >= 0 {
+	if !w.served {
+		if i := slices.IndexFunc(s.queue.waiting, func(other *watcher) bool { return other.served }); i >= 0 {
 			at = i
 		}
 	}
-	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
+	s.queue.waiting = slices.Insert(s.queue.waiting, at, w)
 	if s.queue.taken < s.queue.limit {
 		return
 	}
@@ -41,54 +41,54 @@ func (s *Source) enqueue(f *follower) {
 // admit gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
 // is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, admit
 // returns nil.
-func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
+func (s *Source) admit(ctx context.Context) (*watcher, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.nextOpenable()
 	if i < 0 {
 		return nil, nil
 	}
-	f := s.queue.waiting[i]
+	w := s.queue.waiting[i]
 	s.queue.waiting = slices.Delete(s.queue.waiting, i, i+1)
 	s.queue.taken++
-	f.served = true
-	ctx, f.cancel = context.WithCancel(ctx)
-	return f, ctx
+	w.served = true
+	ctx, w.cancel = context.WithCancel(ctx)
+	return w, ctx
 }
 
 // releaseSlot releases the slot of a watch. If pods still need the watch, releaseSlot adds the watch to the queue
 // again.
-func (s *Source) releaseSlot(f *follower) {
+func (s *Source) releaseSlot(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.cancel()
-	f.cancel, f.yielding = nil, false
+	w.cancel()
+	w.cancel, w.yielding = nil, false
 	s.queue.taken--
 	switch {
-	case f.alone != nil && f.alone.own == f, s.shared[f.namespace] == f && len(f.pods) > 0:
-		s.enqueue(f)
-	case s.shared[f.namespace] == f:
-		delete(s.shared, f.namespace)
+	case w.alone != nil && w.alone.own == w, s.shared[w.namespace] == w && len(w.pods) > 0:
+		s.enqueue(w)
+	case s.shared[w.namespace] == w:
+		delete(s.shared, w.namespace)
 	}
 	s.refresh()
 }
 
 // stop removes a watch from the queue, or ends the lease of the watch. The caller must make sure that the watch does
 // not return to the queue.
-func (s *Source) stop(f *follower) {
-	if f.cancel != nil {
-		f.cancel()
+func (s *Source) stop(w *watcher) {
+	if w.cancel != nil {
+		w.cancel()
 		return
 	}
-	s.queue.remove(f)
+	s.queue.remove(w)
 }
 
 // othersWait reports whether a watch that has ended must release its slot instead of opening again, because another
 // watch waits for the slot.
-func (s *Source) othersWait(f *follower) bool {
+func (s *Source) othersWait(w *watcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.successor() != nil || s.mustYield(f)
+	return s.successor() != nil || s.mustYield(w)
 }
 
 // mustReleaseSlot reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if
@@ -101,5 +101,5 @@ func (s *Source) mustReleaseSlot(r *watchSession) bool {
 	if other := s.successor(); other != nil {
 		return expired || r.proven && !other.served
 	}
-	return expired && s.mustYield(r.f)
+	return expired && s.mustYield(r.watcher)
 }

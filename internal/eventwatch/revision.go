@@ -214,8 +214,8 @@ func (s *Source) storeSample(p position, err error) {
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})
-	for _, f := range s.shared {
-		f.refresh()
+	for _, w := range s.shared {
+		w.refresh()
 	}
 }
 

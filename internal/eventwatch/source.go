@@ -79,7 +79,7 @@ type Source struct {
 
 	mu             sync.Mutex
 	requests       map[string]*request  // by pod UID; one entry for each pod with a requested watch
-	shared         map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
+	shared         map[string]*watcher  // by namespace; if Config.Cluster is true, the only key is ""
 	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
 	wide           map[string]time.Time // time until which the pods of a namespace do not share a watch
 	large          map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
@@ -108,12 +108,12 @@ func New(config Config) *Source {
 		wideSample: wideSample,
 
 		requests:       map[string]*request{},
-		shared:         map[string]*follower{},
+		shared:         map[string]*watcher{},
 		endedPositions: map[string]*position{},
 		wide:           map[string]time.Time{},
 		large:          map[string]time.Time{},
 		queue:          watchQueue{limit: config.Limit},
-		times:          openTimes{open: map[*follower]struct{}{}},
+		times:          openTimes{open: map[*watcher]struct{}{}},
 
 		revisions: newRevisions(),
 	}
@@ -127,24 +127,24 @@ func New(config Config) *Source {
 // Run opens the requested watches until ctx is done. When ctx is done, Run waits until all watches are closed, and
 // returns nil. The caller can call Run only once.
 func (s *Source) Run(ctx context.Context) error {
-	var followers sync.WaitGroup
-	defer followers.Wait()
-	followers.Go(func() { s.takeSamples(ctx) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.takeSamples(ctx) })
 	s.config.Report(true, "idle")
 	for {
 		for {
-			f, lease := s.admit(ctx)
-			if f == nil {
+			w, lease := s.admit(ctx)
+			if w == nil {
 				break
 			}
-			followers.Go(func() {
-				s.follow(ctx, lease, f)
-				s.releaseSlot(f)
+			running.Go(func() {
+				s.keepOpen(ctx, lease, w)
+				s.releaseSlot(w)
 			})
 		}
 		overdue, next := s.waitingPods()
 		if len(overdue) > 0 {
-			followers.Go(func() { s.reportWaiting(ctx, overdue) })
+			running.Go(func() { s.reportWaiting(ctx, overdue) })
 		}
 		select {
 		case <-s.wake:
@@ -172,10 +172,10 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	}
 	s.requests[w.UID] = p
 	scope := s.scope(p)
-	switch f := s.shared[scope]; {
-	case f != nil:
-		s.addToShared(f, p)
-		f.refresh()
+	switch shared := s.shared[scope]; {
+	case shared != nil:
+		s.addToShared(shared, p)
+		shared.refresh()
 	case s.config.Cluster || s.requestsIn(scope) > maxAlone && !s.isWide(scope):
 		s.startShared(scope)
 	default:
@@ -203,15 +203,15 @@ func (s *Source) Unwatch(uid string) {
 	}
 	p.withdrawn.Store(true)
 	s.stopOwn(p)
-	f := p.shared
-	if f == nil {
+	shared := p.shared
+	if shared == nil {
 		return
 	}
-	f.pods = slices.DeleteFunc(f.pods, func(other *request) bool { return other == p })
-	if len(f.pods) > 0 || f.isOpen() && len(s.queue.waiting) == 0 {
-		f.refresh()
+	shared.pods = slices.DeleteFunc(shared.pods, func(other *request) bool { return other == p })
+	if len(shared.pods) > 0 || shared.isOpen() && len(s.queue.waiting) == 0 {
+		shared.refresh()
 	} else {
-		s.stopShared(f) // without pods, a shared watch must not keep a slot that other watches wait for
+		s.stopShared(shared) // without pods, a shared watch must not keep a slot that other watches wait for
 	}
 }
 

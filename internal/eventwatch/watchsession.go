@@ -11,10 +11,10 @@ import (
 )
 
 // watchSession is one open watch connection. The connection begins with the API server's response and ends when the
-// stream closes. Only the goroutine of Source.follow uses a watchSession.
+// stream closes. Only the goroutine of Source.keepOpen uses a watchSession.
 type watchSession struct {
 	source   *Source
-	f        *follower
+	watcher  *watcher
 	observe  func(timeline.Observation)
 	from     startPoint
 	openedAt time.Time
@@ -42,16 +42,16 @@ type member struct {
 }
 
 // begin returns the session of a watch that the API server accepted, with the pods that the watch serves now.
-func (s *Source) begin(ctx context.Context, f *follower, from startPoint) *watchSession {
+func (s *Source) begin(ctx context.Context, w *watcher, from startPoint) *watchSession {
 	r := &watchSession{
-		source: s, f: f, from: from, openedAt: s.recordOpened(f), proof: newProof(from.revision),
+		source: s, watcher: w, from: from, openedAt: s.recordOpened(w), proof: newProof(from.revision),
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
-	if f.alone == nil {
+	if w.alone == nil {
 		r.cache = newEventCache(s.rememberLimit)
 		r.usage.since = r.openedAt
 	}
-	for _, one := range s.podStates(f) {
+	for _, one := range s.podStates(w) {
 		r.members = append(r.members, &member{pod: one.pod, complete: true})
 	}
 	r.findCovered()
@@ -71,11 +71,11 @@ func (r *watchSession) recordAccepted() {
 // close ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod, close
 // reports EventsLost.
 func (r *watchSession) close(ctx context.Context) {
-	r.source.recordClosed(r.f)
+	r.source.recordClosed(r.watcher)
 	for _, m := range r.members {
 		r.advanceMember(m)
 		if m.confirmed {
-			m.pod.reportLoss(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
+			m.pod.reportLoss(ctx, r.watcher, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (r *watchSession) deliveredRevision() uint64 {
 // unshare replaces the shared watch with watches on single pods.
 func (r *watchSession) unshare() {
 	r.advanceMembers()
-	r.source.unshare(r.f)
+	r.source.unshare(r.watcher)
 }
 
 // updateMembers updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a new
@@ -131,7 +131,7 @@ func (r *watchSession) updateMembers() {
 	for _, m := range r.members {
 		known[m.pod] = m
 	}
-	states := r.source.podStates(r.f)
+	states := r.source.podStates(r.watcher)
 	members := make([]*member, 0, len(states))
 	for _, s := range states {
 		m := known[s.pod]
@@ -179,11 +179,11 @@ func (r *watchSession) settle() {
 			continue
 		}
 		m.confirmed = true
-		m.pod.reportWatched(r.f, timeline.EventsWatched{
+		m.pod.reportWatched(r.watcher, timeline.EventsWatched{
 			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: at.since, Limited: at.limited,
 		}, r.observe)
-		if r.f.alone == nil {
-			r.source.stopOwnWatch(m.pod, r.f)
+		if r.watcher.alone == nil {
+			r.source.stopOwnWatch(m.pod, r.watcher)
 		}
 	}
 }

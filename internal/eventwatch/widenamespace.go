@@ -47,19 +47,19 @@ func (s *Source) isWide(namespace string) bool {
 
 // unshare replaces a shared watch with watches on single pods. Each new watch begins where the shared watch ends, so no
 // Event is lost.
-func (s *Source) unshare(f *follower) {
+func (s *Source) unshare(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.config.Cluster || s.shared[f.namespace] != f {
+	if s.config.Cluster || s.shared[w.namespace] != w {
 		return
 	}
 	s.metrics.unshared.Inc()
 	if len(s.wide) >= maxNamespaces {
 		clear(s.wide)
 	}
-	s.wide[f.namespace] = s.config.Now().Add(wideFor)
-	s.stopShared(f)
-	for _, p := range f.pods {
+	s.wide[w.namespace] = s.config.Now().Add(wideFor)
+	s.stopShared(w)
+	for _, p := range w.pods {
 		p.shared = nil
 		if p.own == nil {
 			s.enqueueOwn(p)
@@ -70,25 +70,25 @@ func (s *Source) unshare(f *follower) {
 
 // reshare starts a shared watch for a namespace that no longer counts as wide. reshare has no effect if at most
 // maxAlone pods of the namespace have their own watches. reshare takes the lock.
-func (s *Source) reshare(f *follower) {
+func (s *Source) reshare(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.alone == nil || s.config.Cluster || s.shared[f.namespace] != nil || s.isWide(f.namespace) ||
-		s.requestsIn(f.namespace) <= maxAlone {
+	if w.alone == nil || s.config.Cluster || s.shared[w.namespace] != nil || s.isWide(w.namespace) ||
+		s.requestsIn(w.namespace) <= maxAlone {
 		return
 	}
-	s.startShared(f.namespace)
+	s.startShared(w.namespace)
 	s.refresh()
 }
 
 // mustWait reports whether a single-pod watch must wait because its namespace already has the maximum number of such
 // watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the namespace has ended or
 // has released its slot: see mustYield. The caller must hold the lock.
-func (s *Source) mustWait(f *follower) bool {
-	if f.alone == nil {
+func (s *Source) mustWait(w *watcher) bool {
+	if w.alone == nil {
 		return false
 	}
-	slots, _ := s.ownSlots(f.namespace)
+	slots, _ := s.ownSlots(w.namespace)
 	return slots >= maxAlone
 }
 
@@ -111,21 +111,21 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 // watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see mustWait. No watch
 // releases its slot early for a waiting pod that already had a watch. If the watches of all pods released their slots
 // in rotation, the API server would decode each Event once for each pod. The caller must hold the lock.
-func (s *Source) mustYield(f *follower) bool {
-	if f.alone == nil || f.yielding {
-		return f.yielding
+func (s *Source) mustYield(w *watcher) bool {
+	if w.alone == nil || w.yielding {
+		return w.yielding
 	}
-	slots, yielding := s.ownSlots(f.namespace)
+	slots, yielding := s.ownSlots(w.namespace)
 	if slots < maxAlone {
 		return false
 	}
 	for _, other := range s.queue.waiting {
-		if other.alone != nil && other.namespace == f.namespace && !other.served {
+		if other.alone != nil && other.namespace == w.namespace && !other.served {
 			yielding--
 		}
 	}
-	f.yielding = yielding < 0
-	return f.yielding
+	w.yielding = yielding < 0
+	return w.yielding
 }
 
 // nextOpenable returns the queue position of the first watch that can open, or -1 if no watch can open. The caller must
@@ -134,8 +134,8 @@ func (s *Source) nextOpenable() int {
 	if s.queue.taken >= s.queue.limit {
 		return -1
 	}
-	for i, f := range s.queue.waiting {
-		if !s.mustWait(f) {
+	for i, w := range s.queue.waiting {
+		if !s.mustWait(w) {
 			return i
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Source) nextOpenable() int {
 
 // successor returns the first watch in the queue that can open after a watch releases its slot. If slots are free, or
 // if no waiting watch can open, successor returns nil. The caller must hold the lock.
-func (s *Source) successor() *follower {
+func (s *Source) successor() *watcher {
 	if s.queue.taken < s.queue.limit {
 		return nil
 	}

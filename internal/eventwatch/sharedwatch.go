@@ -43,7 +43,7 @@ func (s *Source) requestsIn(scope string) int {
 
 // enqueueOwn enqueues a watch for one pod only.
 func (s *Source) enqueueOwn(p *request) {
-	p.own = newFollower(p.watch.Namespace, p)
+	p.own = newWatcher(p.watch.Namespace, p)
 	s.enqueue(p.own)
 }
 
@@ -55,15 +55,15 @@ func (s *Source) stopOwn(p *request) {
 }
 
 // stopShared ends a shared watch. The next request can start a new shared watch.
-func (s *Source) stopShared(f *follower) {
-	delete(s.shared, f.namespace)
-	s.stop(f)
+func (s *Source) stopShared(w *watcher) {
+	delete(s.shared, w.namespace)
+	s.stop(w)
 }
 
-// addToShared adds a pod to a shared watch. If the watch is open, the caller must call f.refresh after join.
-func (s *Source) addToShared(f *follower, p *request) {
-	f.pods = append(f.pods, p)
-	p.shared = f
+// addToShared adds a pod to a shared watch. If the watch is open, the caller must then call w.refresh.
+func (s *Source) addToShared(w *watcher, p *request) {
+	w.pods = append(w.pods, p)
+	p.shared = w
 }
 
 // startShared starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and the
@@ -71,44 +71,44 @@ func (s *Source) addToShared(f *follower, p *request) {
 // delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free,
 // startShared stops one of the open watches.
 func (s *Source) startShared(scope string) {
-	f := newFollower(scope, nil)
-	s.shared[scope] = f
+	w := newWatcher(scope, nil)
+	s.shared[scope] = w
 	for _, p := range s.requests {
 		if s.scope(p) == scope {
-			s.addToShared(f, p)
+			s.addToShared(w, p)
 		}
 	}
-	at := slices.IndexFunc(s.queue.waiting, f.coversPodOf)
+	at := slices.IndexFunc(s.queue.waiting, w.coversPodOf)
 	for _, other := range s.queue.waiting {
-		if f.coversPodOf(other) {
+		if w.coversPodOf(other) {
 			other.alone.own = nil
 		}
 	}
-	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.coversPodOf)
+	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, w.coversPodOf)
 	if s.queue.taken >= s.queue.limit {
 		// No slot is free for the shared watch, so stop one of the watches that the shared watch replaces. The shared
 		// watch gets the next free slot.
-		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
-			s.stopOwn(f.pods[i])
+		if i := slices.IndexFunc(w.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
+			s.stopOwn(w.pods[i])
 			at = 0
 		}
 	}
 	if at < 0 {
-		s.enqueue(f)
+		s.enqueue(w)
 		return
 	}
-	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
+	s.queue.waiting = slices.Insert(s.queue.waiting, at, w)
 }
 
 // stopIfUnused stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
 // lock.
-func (s *Source) stopIfUnused(f *follower) bool {
+func (s *Source) stopIfUnused(w *watcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(f.pods) > 0 {
+	if len(w.pods) > 0 {
 		return false
 	}
-	s.stopShared(f)
+	s.stopShared(w)
 	return true
 }
 
@@ -120,16 +120,16 @@ type podState struct {
 }
 
 // podStates returns the pods that a watch serves now. podStates takes the lock.
-func (s *Source) podStates(f *follower) []podState {
+func (s *Source) podStates(w *watcher) []podState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.alone != nil {
-		return []podState{{pod: f.alone}}
+	if w.alone != nil {
+		return []podState{{pod: w.alone}}
 	}
-	list := make([]podState, 0, len(f.pods))
-	for _, p := range f.pods {
+	list := make([]podState, 0, len(w.pods))
+	for _, p := range w.pods {
 		one := podState{pod: p}
-		if p.own != nil && p.own.proven && p.own.openedAt.After(f.openedAt) {
+		if p.own != nil && p.own.proven && p.own.openedAt.After(w.openedAt) {
 			one.deliveredSince = p.own.openedAt
 		}
 		list = append(list, one)
@@ -139,10 +139,10 @@ func (s *Source) podStates(f *follower) []podState {
 
 // stopOwnWatch stops the pod's own watch, because the shared watch covers the pod. Then another pod can get its own
 // watch. stopOwnWatch takes the lock.
-func (s *Source) stopOwnWatch(p *request, f *follower) {
+func (s *Source) stopOwnWatch(p *request, w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.shared != f {
+	if p.shared != w {
 		return // the pod has left the shared watch
 	}
 	if p.own != nil && p.shared != nil {

@@ -28,7 +28,7 @@ type request struct {
 	position  *position
 	arrivedAt time.Time
 
-	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
+	own, shared *watcher // watches of the request, or nil; guarded by the lock of Source
 
 	// The lock of Source guards waitsSince and waitReported. waitsSince is the start of the pod's current wait for a
 	// slot, or zero. waitReported is true if EventsLost has reported that the pod waits for a slot.
@@ -43,7 +43,7 @@ type request struct {
 	delivering   chan struct{}
 	seen         map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
 	sawNodeEvent bool              // an Event of this node's kubelet has arrived
-	confirming   []*follower       // open watches that have delivered all existing Events; at most two
+	confirming   []*watcher        // open watches that have delivered all existing Events; at most two
 	order        *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter
 }
 
@@ -79,11 +79,11 @@ func (r *request) deliver(
 
 // reportWatched records that a watch has delivered all existing Events. If no other open watch of the pod has delivered
 // all existing Events, reportWatched reports EventsWatched.
-func (r *request) reportWatched(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
+func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
 	r.served.Store(true)
-	r.confirming = append(r.confirming, f)
+	r.confirming = append(r.confirming, w)
 	if len(r.confirming) == 1 && !r.withdrawn.Load() {
 		watched.UID, watched.Order = r.watch.UID, r.order.Add(1)
 		observe(watched)
@@ -103,11 +103,11 @@ func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.
 
 // reportLoss reports EventsLost if no other open watch covers the pod and the pod is still requested.
 func (r *request) reportLoss(
-	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
+	ctx context.Context, w *watcher, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	r.confirming = slices.DeleteFunc(r.confirming, func(other *follower) bool { return other == f })
+	r.confirming = slices.DeleteFunc(r.confirming, func(other *watcher) bool { return other == w })
 	if len(r.confirming) == 0 && !r.withdrawn.Load() && ctx.Err() == nil {
 		lost.UID, lost.Order = r.watch.UID, r.order.Add(1)
 		observe(lost)

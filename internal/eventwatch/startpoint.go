@@ -51,17 +51,17 @@ func (b startPoint) listOptions(selector string) metav1.ListOptions {
 var errNotNeeded = errors.New("no pod needs the watch")
 
 // startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
-func (s *Source) startOf(lease context.Context, f *follower) (startPoint, error) {
+func (s *Source) startOf(lease context.Context, w *watcher) (startPoint, error) {
 	for {
-		if f.alone == nil && s.stopIfUnused(f) {
+		if w.alone == nil && s.stopIfUnused(w) {
 			return startPoint{}, errNotNeeded
 		}
-		from, wait := s.positionFor(f)
+		from, wait := s.positionFor(w)
 		switch {
 		case from.revision != 0:
 			return startPoint{position: from}, nil
 		case wait == nil:
-			return s.startWithoutPosition(lease, f)
+			return s.startWithoutPosition(lease, w)
 		}
 		select {
 		case <-wait:
@@ -73,10 +73,10 @@ func (s *Source) startOf(lease context.Context, f *follower) (startPoint, error)
 
 // positionFor returns the earliest of the positions of the watch's pods. If a sample will provide the position of a
 // pod, positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
-func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct{}) {
+func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range f.requests() {
+	for _, p := range w.requests() {
 		switch s.setPosition(p); {
 		case p.position != nil:
 			if earliest.revision == 0 || p.position.revision < earliest.revision {
@@ -114,11 +114,11 @@ func (s *Source) requestSampleFor(p *request) {
 // startWithoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the
 // watch begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events
 // are missing.
-func (s *Source) startWithoutPosition(ctx context.Context, f *follower) (startPoint, error) {
+func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
 		return startPoint{}, ctx.Err()
 	}
-	from, large, err := s.sizeOf(ctx, f.namespace)
+	from, large, err := s.sizeOf(ctx, w.namespace)
 	switch {
 	case apierrors.IsForbidden(err): // earlier versions of the ClusterRole do not allow lists of Events
 		return startPoint{history: true}, nil
@@ -129,7 +129,7 @@ func (s *Source) startWithoutPosition(ctx context.Context, f *follower) (startPo
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range f.requests() {
+	for _, p := range w.requests() {
 		if p.position == nil {
 			p.position = &position{from.revision, laterClock(from.since, p.requestedAt), true}
 		}
@@ -224,15 +224,15 @@ func (s *Source) markLarge(namespace string) {
 // dropExpired handles a revision that the API server no longer holds. If the position of one of the watch's pods is at
 // or before this revision, dropExpired deletes the position, so that the next watch does not begin at this revision. It
 // returns false if the error does not report an expired revision, or if the watch began with all existing Events.
-func (s *Source) dropExpired(f *follower, from startPoint, err error) bool {
+func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
 	}
 	s.metrics.expired.Inc()
-	f.expiries++
+	w.expiries++
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range f.requests() {
+	for _, p := range w.requests() {
 		if p.position != nil && p.position.revision <= from.revision {
 			p.position, p.arrivedAt = nil, time.Time{}
 		}

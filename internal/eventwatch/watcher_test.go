@@ -22,8 +22,8 @@ type report struct {
 	detail string
 }
 
-func followerOf(uid string) *follower {
-	return newFollower("ns", newRequest(watchOf(uid), new(atomic.Int64)))
+func watcherOf(uid string) *watcher {
+	return newWatcher("ns", newRequest(watchOf(uid), new(atomic.Int64)))
 }
 
 // TestTurn reads a watch without Events. In some cases, other watches wait for the slot.
@@ -54,7 +54,7 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w) {
+				if !e.processEvents(t.Context(), t.Context(), watcherOf("pod"), startPoint{history: true}, w) {
 					t.Error("the turn ended with a fault")
 				}
 				want := []timeline.Observation{
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 						"The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
-				if e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w) {
+				if e.processEvents(t.Context(), t.Context(), watcherOf("pod"), startPoint{history: true}, w) {
 					t.Error("the watch ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
@@ -135,7 +135,7 @@ func TestLongInitialBurst(t *testing.T) {
 			}
 			w.Stop()
 		}()
-		e.processEvents(t.Context(), t.Context(), followerOf("pod"), startPoint{history: true}, w)
+		e.processEvents(t.Context(), t.Context(), watcherOf("pod"), startPoint{history: true}, w)
 		if want := 6*300*time.Millisecond + kubeclient.ProvenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
 			t.Errorf("complete after %v, want %v", watchedAt, want)
 		}

@@ -25,23 +25,23 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// follow keeps a watch open until the lease ends or other watches need the slot. The observations use ctx, because ctx
-// ends later than the context "lease", and an interrupted observation would lose the Event.
-func (s *Source) follow(ctx, lease context.Context, f *follower) {
+// keepOpen keeps a watch open until the lease ends or other watches need the slot. The observations use ctx, because
+// ctx ends later than the context "lease", and an interrupted observation would lose the Event.
+func (s *Source) keepOpen(ctx, lease context.Context, w *watcher) {
 	for lease.Err() == nil {
-		if !s.watchOnce(ctx, lease, f) {
-			f.failures++
+		if !s.watchOnce(ctx, lease, w) {
+			w.failures++
 		}
-		if !backoff.Sleep(lease, f.delay()) || s.othersWait(f) {
+		if !backoff.Sleep(lease, w.delay()) || s.othersWait(w) {
 			return
 		}
 	}
 }
 
 // watchOnce opens a watch and processes its messages. watchOnce reports whether the watch ended without a failure.
-func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
-	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
-	from, err := s.startOf(lease, f)
+func (s *Source) watchOnce(ctx, lease context.Context, w *watcher) bool {
+	events := kubeclient.Resource{Client: s.config.Client, Namespace: w.namespace, Name: "events"}
+	from, err := s.startOf(lease, w)
 	switch {
 	case errors.Is(err, errNotNeeded):
 		return true
@@ -50,12 +50,12 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 		return false
 	}
 	withoutStarts := s.config.WithoutStarts != nil && s.config.WithoutStarts()
-	w, err := events.Watch(lease, from.listOptions(f.selector(withoutStarts)))
+	stream, err := events.Watch(lease, from.listOptions(w.selector(withoutStarts)))
 	switch {
 	case err == nil:
-		defer w.Stop()
-		return s.processEvents(ctx, lease, f, from, w)
-	case s.dropExpired(f, from, err):
+		defer stream.Stop()
+		return s.processEvents(ctx, lease, w, from, stream)
+	case s.dropExpired(w, from, err):
 		return true
 	}
 	s.reportRefused(lease, err)
@@ -71,10 +71,10 @@ func (s *Source) reportRefused(lease context.Context, err error) {
 
 // processEvents processes the messages of a watch until the watch or its lease ends. The result is true if the watch
 // ended without a failure.
-func (s *Source) processEvents(ctx, lease context.Context, f *follower, from startPoint, w watch.Interface) bool {
-	r := s.begin(ctx, f, from)
+func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from startPoint, stream watch.Interface) bool {
+	r := s.begin(ctx, w, from)
 	defer r.close(ctx)
-	ticker, idle := time.NewTicker(checkInterval), time.NewTimer(f.linger())
+	ticker, idle := time.NewTicker(checkInterval), time.NewTimer(w.linger())
 	defer r.proof.timer.Stop()
 	defer ticker.Stop()
 	defer idle.Stop()
@@ -84,29 +84,29 @@ func (s *Source) processEvents(ctx, lease context.Context, f *follower, from sta
 			return true
 		case <-r.proof.timer.C:
 			r.recordAccepted()
-			r.proven, f.failures = true, 0
-			s.recordProven(f)
+			r.proven, w.failures = true, 0
+			s.recordProven(w)
 			r.settle()
 		case <-ticker.C:
 			r.advanceMembers()
 			if r.beganAtValidRevision() {
-				f.expiries = 0
+				w.expiries = 0
 			}
-			s.reshare(f)
+			s.reshare(w)
 			if s.mustReleaseSlot(r) {
 				return true
 			}
-		case <-f.changed:
+		case <-w.changed:
 			r.extendDeadlineDuring(r.updateMembers)
 			if r.proven {
 				r.settle()
 			}
-			idle.Reset(f.linger())
+			idle.Reset(w.linger())
 		case <-idle.C:
-			if f.alone == nil && s.stopIfUnused(f) {
+			if w.alone == nil && s.stopIfUnused(w) {
 				return true
 			}
-		case event, ok := <-w.ResultChan():
+		case event, ok := <-stream.ResultChan():
 			if !ok {
 				if !r.accepted {
 					s.reportRefused(lease, errClosedAtOnce)
@@ -120,7 +120,7 @@ func (s *Source) processEvents(ctx, lease context.Context, f *follower, from sta
 			}
 			r.recordAccepted()
 			r.extendDeadlineDuring(func() { r.passEvent(event) })
-			if f.alone == nil && r.usage.isWasteful(s.wideSample, s.config.Now()) {
+			if w.alone == nil && r.usage.isWasteful(s.wideSample, s.config.Now()) {
 				r.unshare()
 			}
 			if lease.Err() != nil {
@@ -138,7 +138,7 @@ func (s *Source) handleError(lease context.Context, r *watchSession, err error) 
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false
 	}
-	if s.dropExpired(r.f, r.from, err) {
+	if s.dropExpired(r.watcher, r.from, err) {
 		if !r.accepted {
 			r.members = nil // the watch has delivered nothing
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// follower keeps one watch open. A watch serves a single pod, the pods of one namespace, or the pods of all namespaces.
-type follower struct {
+// watcher keeps one watch open. A watch serves a single pod, the pods of one namespace, or the pods of all namespaces.
+type watcher struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
 	// For a shared watch, changed receives a signal when the list of its pods changes. changed also receives a signal
@@ -27,42 +27,42 @@ type follower struct {
 	proven   bool               // the open watch has delivered all existing Events
 	yielding bool               // the watch gives up its slot, and another pod of the namespace gets the slot
 
-	// Only the goroutine of Source.follow uses the fields below.
+	// Only the goroutine of Source.keepOpen uses the fields below.
 	failures int // consecutive failures
 	expiries int // number of expired revisions (status 410) since a watch last proved that its revision was valid
 }
 
-func newFollower(namespace string, alone *request) *follower {
-	return &follower{namespace: namespace, alone: alone, changed: make(chan struct{}, 1)}
+func newWatcher(namespace string, alone *request) *watcher {
+	return &watcher{namespace: namespace, alone: alone, changed: make(chan struct{}, 1)}
 }
 
-func (f *follower) hasSlot() bool { return f != nil && f.cancel != nil }
+func (w *watcher) hasSlot() bool { return w != nil && w.cancel != nil }
 
-func (f *follower) isOpen() bool { return !f.openedAt.IsZero() }
+func (w *watcher) isOpen() bool { return !w.openedAt.IsZero() }
 
 // requests returns the pods that the watch serves. The caller must hold the lock of Source.
-func (f *follower) requests() []*request {
-	if f.alone != nil {
-		return []*request{f.alone}
+func (w *watcher) requests() []*request {
+	if w.alone != nil {
+		return []*request{w.alone}
 	}
-	return f.pods
+	return w.pods
 }
 
-// coversPodOf reports whether the watch "other" serves a single pod that also uses the shared watch f.
-func (f *follower) coversPodOf(other *follower) bool {
-	return other.alone != nil && other.alone.shared == f
+// coversPodOf reports whether the watch "other" serves a single pod that also uses the shared watch w.
+func (w *watcher) coversPodOf(other *watcher) bool {
+	return other.alone != nil && other.alone.shared == w
 }
 
 // delay returns the wait before the watch opens again. The wait grows with each consecutive failure and with each
 // expired revision. Each expired revision costs the API server another list and another watch.
-func (f *follower) delay() time.Duration {
-	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
+func (w *watcher) delay() time.Duration {
+	return kubeclient.Retries().Delay(max(w.failures, w.expiries))
 }
 
 // refresh makes an open shared watch update the list of its pods.
-func (f *follower) refresh() {
+func (w *watcher) refresh() {
 	select {
-	case f.changed <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }
@@ -71,10 +71,10 @@ func (f *follower) refresh() {
 // selectable field for the node. Field selectors have no OR, so a shared watch cannot select its pods by UID. If
 // withoutStarts is true, the API server does not send the Events Created and Started, which are half of the Events of a
 // start-up with pulls.
-func (f *follower) selector(withoutStarts bool) string {
+func (w *watcher) selector(withoutStarts bool) string {
 	terms := []fields.Selector{fields.OneTermEqualSelector("source", "kubelet")}
-	if f.alone != nil {
-		pod := fields.OneTermEqualSelector("involvedObject.uid", f.alone.watch.InvolvedUID)
+	if w.alone != nil {
+		pod := fields.OneTermEqualSelector("involvedObject.uid", w.alone.watch.InvolvedUID)
 		terms = slices.Insert(terms, 0, pod)
 	}
 	if withoutStarts {
@@ -85,8 +85,8 @@ func (f *follower) selector(withoutStarts bool) string {
 }
 
 // linger returns how long the watch stays open while it serves no pod.
-func (f *follower) linger() time.Duration {
-	if f.namespace == "" {
+func (w *watcher) linger() time.Duration {
+	if w.namespace == "" {
 		return clusterLinger
 	}
 	return linger
