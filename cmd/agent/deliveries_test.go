@@ -125,10 +125,10 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 
 // If a collector refuses a trace, the agent drops and counts the trace. The next agent does not send the trace again.
 func TestRefusedTracesAreNotRetried(t *testing.T) {
-	var asked int
+	var requested int
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/traces") {
-			asked++ // no lock, because the only sink sends one request at a time
+			requested++ // no lock, because the only sink sends one request at a time
 		}
 		w.WriteHeader(http.StatusBadRequest)
 	}))
@@ -148,7 +148,7 @@ func TestRefusedTracesAreNotRetried(t *testing.T) {
 	agent.pollUntil("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	agent.mustEndCleanly()
 	server.Close()
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+	if requested != 1 {
+		t.Errorf("requested %d times", requested)
 	}
 }

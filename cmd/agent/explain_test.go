@@ -128,8 +128,8 @@ func TestExplainThroughAPIServer(t *testing.T) {
 		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
 		agentstest.Pod{Namespace: "shop", Name: "new"})
 	kubectl(t, server, "explain", "shop/web-0").must(t, cli.ExitOK, verdict, "")
-	if asked := strings.Join(server.Asked()[before:], " "); strings.Contains(asked, "node-b:9717") {
-		t.Errorf("requests %s", asked)
+	if requested := strings.Join(server.Asked()[before:], " "); strings.Contains(requested, "node-b:9717") {
+		t.Errorf("requests %s", requested)
 	}
 	kubectl(t, server, "explain", "shop/new").must(t, cli.ExitNotFound, "",
 		"pod shop/new: the pod is not bound to a node yet")

@@ -18,7 +18,7 @@ import (
 
 // A tenant can use any host in an image reference, and can forge the kubelet's Event about a pull from this host.
 func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
-	host, asked := countingRegistry(t)
+	host, requested := countingRegistry(t)
 	realHost, askedReal := countingRegistry(t)
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	// The agent connects to a loopback address only if plain_http lists the registry.
@@ -58,7 +58,7 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 	cluster.Put(pulled)
 	cluster.Put(readyPod(realPod, time.Now()))
 	awaitCount(t, askedReal, 3, "probes of the registry that the runtime pulled from")
-	if n := asked.Load(); n > 0 {
+	if n := requested.Load(); n > 0 {
 		t.Errorf("after a forged Event, the agent connected to %s %d times", host, n)
 	}
 	runtime.PutImage(image, 1)
@@ -66,7 +66,7 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image),
 		time.Now()))
 	cluster.Put(readyPod(pod, time.Now()))
-	awaitCount(t, asked, 1, "probes of the registry after a real pull")
+	awaitCount(t, requested, 1, "probes of the registry after a real pull")
 	agent.mustEndCleanly()
 }
 

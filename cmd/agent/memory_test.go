@@ -59,7 +59,7 @@ func measureMemory(b *testing.B, count int, streams bool) {
 	b.ReportMetric(agent.memoryInMiB("RssFile"), "file-MiB")
 	b.ReportMetric(agent.metric("go_memory_classes_heap_objects_bytes")/(1<<20), "heap-MiB")
 	agent.get("/api/v1/pods?limit=500")
-	b.ReportMetric(agent.memoryInMiB("VmHWM"), "asked-MiB")
+	b.ReportMetric(agent.memoryInMiB("VmHWM"), "requested-MiB")
 	b.ReportMetric(0, "ns/op")
 	agent.mustEndCleanly()
 }

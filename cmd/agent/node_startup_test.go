@@ -79,7 +79,7 @@ func TestNodeStartUp(t *testing.T) {
 	}
 	for _, request := range cluster.Requests() {
 		if strings.Contains(request, "nodes") && !strings.Contains(request, "metadata.name=node-a") {
-			t.Errorf("asked for %q", request)
+			t.Errorf("requested %q", request)
 		}
 	}
 }

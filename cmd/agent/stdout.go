@@ -46,14 +46,14 @@ func readerGone(file *os.File) bool {
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
-		asked := []unix.PollFd{{Fd: int32(fd)}}
+		polled := []unix.PollFd{{Fd: int32(fd)}}
 		for {
-			_, err := unix.Poll(asked, 0)
+			_, err := unix.Poll(polled, 0)
 			if !errors.Is(err, unix.EINTR) {
 				break
 			}
 		}
-		gone = asked[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		gone = polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 	})
 	return err == nil && gone
 }

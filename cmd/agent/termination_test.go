@@ -68,7 +68,7 @@ func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	deadline := time.Now().Add(20 * time.Second)
 	for ; cri.Calls()[imageStatus] <= before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the runtime was asked for an image %d times, %v", before, cri.Calls())
+			t.Fatalf("the runtime was queried about an image %d times, %v", before, cri.Calls())
 		}
 	}
 	time.Sleep(200 * time.Millisecond)
@@ -121,9 +121,9 @@ func showLife(t *testing.T, flags ...string) (s visibleBehavior) {
 	s.afterwards = calls(cri) - before
 	cluster.Delete(pod)
 	next := ownedBy("StatefulSet", "db", "db-0") // the agent reports this pod after all facts about the first pod
-	asked := cri.Calls()[imageStatus]
+	requested := cri.Calls()[imageStatus]
 	cluster.Put(next)
-	awaitImage(t, cri, asked)
+	awaitImage(t, cri, requested)
 	cluster.Delete(next)
 
 	for _, line := range out.awaitLine(t, next.Name) {

@@ -74,17 +74,17 @@ func TestAgents(t *testing.T) {
 // TestAgentsRestartsExpiredList checks that the list of pods starts again after the API server reports that the list
 // has expired.
 func TestAgentsRestartsExpiredList(t *testing.T) {
-	var asked []string
+	var requested []string
 	item := func(name, node string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running"}}`, name, node)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := r.URL.Query().Get("continue")
-		asked = append(asked, page)
+		requested = append(requested, page)
 		switch {
 		case page == "":
-			fmt.Fprintf(w, `{"metadata":{"continue":"%d"},"items":[%s]}`, len(asked), item("agent-a", "node-a"))
-		case len(asked) == 2:
+			fmt.Fprintf(w, `{"metadata":{"continue":"%d"},"items":[%s]}`, len(requested), item("agent-a", "node-a"))
+		case len(requested) == 2:
 			w.WriteHeader(http.StatusGone)
 			fmt.Fprint(w, `{"kind":"Status","message":"too old","reason":"Expired"}`)
 		default:
@@ -99,8 +99,8 @@ func TestAgentsRestartsExpiredList(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	found, err := c.Agents(ctx, "")
-	if err != nil || len(found) != 2 || fmt.Sprintf("%q", asked) != `["" "1" "" "3"]` {
-		t.Errorf("%v, %d agents, asked %q", err, len(found), asked)
+	if err != nil || len(found) != 2 || fmt.Sprintf("%q", requested) != `["" "1" "" "3"]` {
+		t.Errorf("%v, %d agents, requested %q", err, len(found), requested)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestAgentsOverForwardedPort(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"error":"not_local","reason":"over loopback only"}`)
 		case r.Host != "localhost:9717":
-			t.Errorf("asked as %s", r.Host)
+			t.Errorf("requested the host %s", r.Host)
 		default:
 			fmt.Fprintf(w, `{"node":"node-a","agent":{"version":%q}}`, r.URL.RequestURI()+long)
 		}
@@ -204,8 +204,8 @@ func TestAgentsOverForwardedPort(t *testing.T) {
 		t.Errorf("the agent refused %d times, and received %d tokens", refused.Load(), shown.Load())
 	}
 	var forwards int
-	for _, asked := range server.Asked() {
-		if strings.HasSuffix(asked, "/namespaces/podlapse/pods/agent-a/portforward?ports=9717") {
+	for _, requested := range server.Asked() {
+		if strings.HasSuffix(requested, "/namespaces/podlapse/pods/agent-a/portforward?ports=9717") {
 			forwards++
 		}
 	}
@@ -283,9 +283,9 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 func TestEachStopsWithTheCommand(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var asked atomic.Int32
+	var requested atomic.Int32
 	ask := func(ctx context.Context, _ client.Client) (string, error) {
-		if asked.Add(1) == AtOnce {
+		if requested.Add(1) == AtOnce {
 			stop()
 		}
 		<-ctx.Done()
@@ -301,7 +301,7 @@ func TestEachStopsWithTheCommand(t *testing.T) {
 			t.Errorf("error %v, want the end of the command", response.Err)
 		}
 	}
-	if queried := int(asked.Load()); queried != AtOnce || late != len(responses)-AtOnce {
+	if queried := int(requested.Load()); queried != AtOnce || late != len(responses)-AtOnce {
 		t.Errorf("%d agents queried and %d not queried, want %d and %d", queried, late, AtOnce, len(responses)-AtOnce)
 	}
 }

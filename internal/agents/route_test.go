@@ -93,8 +93,8 @@ func TestFallBackToForward(t *testing.T) {
 				}
 			}
 			proxied := 0
-			for _, asked := range server.Asked() {
-				if strings.Contains(asked, "/proxy/") {
+			for _, requested := range server.Asked() {
+				if strings.Contains(requested, "/proxy/") {
 					proxied++
 				}
 			}
@@ -141,9 +141,9 @@ func TestProxyIsKept(t *testing.T) {
 			t.Errorf("%d: fell back because the proxy %s", code, c.Fallback())
 		}
 	}
-	for _, asked := range server.Asked() {
-		if strings.Contains(asked, "/portforward") {
-			t.Errorf("forwarded a port: %s", asked)
+	for _, requested := range server.Asked() {
+		if strings.Contains(requested, "/portforward") {
+			t.Errorf("forwarded a port: %s", requested)
 		}
 	}
 }

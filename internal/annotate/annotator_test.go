@@ -23,7 +23,7 @@ func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	starting.Partial = true
 	h.settle("uid-web", starting)
 	h.startAgent()
-	h.eventually("asked for", func() bool { return h.agent.waiting() == 1 })
+	h.eventually("requested", func() bool { return h.agent.waiting() == 1 })
 	h.settle("uid-web", starting)
 	time.Sleep(2 * changesWithin) // time in which no request must be sent
 	if applies := h.cluster.Applies(); len(applies) > 0 {
@@ -171,7 +171,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 			h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 			h.startAgent()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
-			h.eventually("asked", func() bool { return count() >= 1 })
+			h.eventually("requested", func() bool { return count() >= 1 })
 			reported := func() string {
 				h.mu.Lock()
 				defer h.mu.Unlock()
@@ -186,7 +186,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 				return
 			}
-			asked := count()
+			requested := count()
 			web := h.cluster.Pod("ns", "web")
 			web.Labels = map[string]string{"changed": "yes"}
 			h.cluster.Put(web)
@@ -200,7 +200,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 				return ok && p.version == version
 			})
 			time.Sleep(100 * time.Millisecond) // time in which no request must be sent
-			if got := count(); got != asked || h.annotation("web", Time) != "" {
+			if got := count(); got != requested || h.annotation("web", Time) != "" {
 				t.Errorf("retried at once: %v requests", got)
 			}
 			h.agent.mu.Lock()

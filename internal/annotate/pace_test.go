@@ -109,7 +109,7 @@ func TestRequestsAreRateLimited(t *testing.T) {
 		},
 		func(a *fakeServer) {
 			if len(a.requestTimes) != pods {
-				t.Fatalf("asked %d times", len(a.requestTimes))
+				t.Fatalf("requested %d times", len(a.requestTimes))
 			}
 			for i, at := range a.requestTimes {
 				soonest := time.Duration(max(0, i-burst)) * time.Second / perSecond
@@ -172,7 +172,7 @@ func TestBusyAPIServer(t *testing.T) {
 	}, func(a *fakeServer) {
 		if len(a.requestTimes) != 2 || a.requestTimes[1] < 20*time.Second || a.requestTimes[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
-			t.Errorf("asked at %v", a.requestTimes)
+			t.Errorf("requested at %v", a.requestTimes)
 		}
 	})
 }

@@ -185,11 +185,11 @@ func TestEventsStopWhileTheServerHangs(t *testing.T) {
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 0)
 	events.Watch(watchOf("a"))
-	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 1 })
+	kubeclienttest.Eventually(t, "requested", func() bool { return len(server.Requests()) == 1 })
 	events.Unwatch("a")
 	kubeclienttest.Eventually(t, "closed", func() bool { return statsOf(events).Open == 0 })
 	events.Watch(watchOf("b"))
-	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 2 })
+	kubeclienttest.Eventually(t, "requested", func() bool { return len(server.Requests()) == 2 })
 	stopped := time.Now()
 	h.Stop()
 	<-h.Finished

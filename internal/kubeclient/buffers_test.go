@@ -18,7 +18,7 @@ func TestSlowReaderBuffersLittle(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
-			t.Errorf("asked over %s", r.Proto)
+			t.Errorf("requested with %s", r.Proto)
 		}
 		part := make([]byte, 16<<10)
 		for range 1024 {

@@ -94,19 +94,19 @@ func TestHubWithoutViewersIsIdle(t *testing.T) {
 		n.set(h, pod("b"))
 		n.remove(h, "uid-b")
 		time.Sleep(time.Hour)
-		if asked, pulls := n.counts(); asked != 0 || pulls != 0 || kept(h) != 0 {
-			t.Errorf("queried pods %d times and pulls %d times, kept %d", asked, pulls, kept(h))
+		if queried, pulls := n.counts(); queried != 0 || pulls != 0 || kept(h) != 0 {
+			t.Errorf("queried pods %d times and pulls %d times, kept %d", queried, pulls, kept(h))
 		}
 		v := follow(t, h, "")
 		n.set(h, pod("a"))
 		time.Sleep(time.Second)
 		v.Close()
 		time.Sleep(2 * time.Minute)
-		asked, pulls := n.counts()
+		queried, pulls := n.counts()
 		n.set(h, pod("a"))
 		time.Sleep(time.Hour)
-		if again, more := n.counts(); again != asked || more != pulls || asked != 1 || kept(h) != 0 {
-			t.Errorf("queried pods %d times, then %d; pulls %d, then %d; kept %d", asked, again, pulls, more, kept(h))
+		if again, more := n.counts(); again != queried || more != pulls || queried != 1 || kept(h) != 0 {
+			t.Errorf("queried pods %d times, then %d; pulls %d, then %d; kept %d", queried, again, pulls, more, kept(h))
 		}
 	})
 }

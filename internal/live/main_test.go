@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline
-	asked     int
+	queried   int
 	pulls     livepull.Snapshot
 	pullsSeen int
 	slow      time.Duration // duration of each response; set before the hub runs
@@ -33,7 +33,7 @@ func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, erro
 	time.Sleep(n.slow)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked++
+	n.queried++
 	var some []timeline.Timeline
 	for _, uid := range uids {
 		if t, ok := n.pods[uid]; ok {
@@ -52,10 +52,10 @@ func (n *node) livePulls(context.Context) (livepull.Snapshot, error) {
 }
 
 // counts returns the numbers of queries of pods and of pulls.
-func (n *node) counts() (asked, pulls int) {
+func (n *node) counts() (queried, pulls int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.asked, n.pullsSeen
+	return n.queried, n.pullsSeen
 }
 
 func (n *node) setPulls(pulls livepull.Snapshot) {

@@ -87,11 +87,11 @@ func TestSlowQueriesAreSpacedOut(t *testing.T) {
 			n.set(h, waiting)
 			time.Sleep(time.Second)
 		}
-		asked, pulls := n.counts()
+		queried, pulls := n.counts()
 		const most = minutes * 60 * 5 / restFactor
-		if asked < most/3 || pulls < most/3 || asked > most || pulls > most {
+		if queried < most/3 || pulls < most/3 || queried > most || pulls > most {
 			t.Errorf("queried pods %d times and pulls %d times, each for %s, in %d minutes; want at most %d",
-				asked, pulls, n.slow, minutes, most)
+				queried, pulls, n.slow, minutes, most)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func TestWatch(t *testing.T) {
 	for _, request := range server.Requests() {
 		want := " /api/v1/nodes metadata.name=" + "node-a"
 		if !slices.Contains([]string{"list" + want, "watch" + want}, request) {
-			t.Errorf("asked for %q", request)
+			t.Errorf("requested %q", request)
 		}
 	}
 }
@@ -92,11 +92,11 @@ func TestWatch(t *testing.T) {
 // A quiet watch sends bookmarks. Without bookmarks, every quiet watch would end without an event and cause a list.
 func TestWatchAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked []string
+		var requested []string
 		client,
 			err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
-				asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+
+				requested = append(requested, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+
 					r.URL.Query().Get("allowWatchBookmarks"))
 				recorder := httptest.NewRecorder()
 				recorder.Header().Set("Content-Type", "application/json")
@@ -105,7 +105,7 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 					return recorder.Result()
 				}
-				response, version := recorder.Result(), 7+len(asked)
+				response, version := recorder.Result(), 7+len(requested)
 				body, writer := io.Pipe()
 				response.Body = body
 				go func() { // after five minutes, the API server sends a bookmark and ends the watch
@@ -134,8 +134,8 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 			t.Error(err)
 		}
 		want := []string{"  ", "true 7 true", "true 9 true", "true 10 true"}
-		if !slices.Equal(asked, want) || seen != 1 {
-			t.Errorf("requests %q, observed %d; want %q", asked, seen, want)
+		if !slices.Equal(requested, want) || seen != 1 {
+			t.Errorf("requests %q, observed %d; want %q", requested, seen, want)
 		}
 	})
 }
@@ -158,11 +158,11 @@ func TestRemedyIsNotTruncated(t *testing.T) {
 // A watch that ends without an event also counts as a failure.
 func TestEmptyWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requested := 0
 		client,
 			err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
-				if asked++; asked > 1000 {
+				if requested++; requested > 1000 {
 					<-r.Context().Done()
 				}
 				recorder := httptest.NewRecorder()
@@ -180,8 +180,8 @@ func TestEmptyWatchBacksOff(t *testing.T) {
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if asked > 200 {
-			t.Errorf("sent %d requests in 10 minutes", asked)
+		if requested > 200 {
+			t.Errorf("sent %d requests in 10 minutes", requested)
 		}
 	})
 }

@@ -28,8 +28,8 @@ type listedSource struct {
 	verifier *Verifier
 	reported []string // the reports of comparisons
 
-	mu    sync.Mutex
-	asked []url.Values
+	mu        sync.Mutex
+	requested []url.Values
 }
 
 // page is one page of a list. If the status is not 200, the page is an error response.
@@ -72,16 +72,16 @@ func (l *listedSource) count() (pods int) {
 	return pods
 }
 
-func responseLists(t *testing.T, response func(asked int) page) *listedSource {
+func responseLists(t *testing.T, response func(requested int) page) *listedSource {
 	l := &listedSource{}
 	client,
 		err := kubeclient.New(&rest.Config{Host: "http://lists",
 		Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
 			l.mu.Lock()
-			l.asked = append(l.asked, r.URL.Query())
-			asked := len(l.asked)
+			l.requested = append(l.requested, r.URL.Query())
+			requested := len(l.requested)
 			l.mu.Unlock()
-			p := response(asked)
+			p := response(requested)
 			recorder := httptest.NewRecorder()
 			recorder.Header().Set("Content-Type", "application/json")
 			recorder.WriteHeader(p.status)
@@ -116,8 +116,8 @@ func responseLists(t *testing.T, response func(asked int) page) *listedSource {
 func TestPartialListIsIgnored(t *testing.T) {
 	// Status 410 (Gone) means that the API server can no longer continue the list.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
-		l := responseLists(t, func(asked int) page {
-			if asked%2 == 1 { // also the first page of a possible second list
+		l := responseLists(t, func(requested int) page {
+			if requested%2 == 1 { // also the first page of a possible second list
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
 			}
 			return page{status: status}
@@ -131,8 +131,8 @@ func TestPartialListIsIgnored(t *testing.T) {
 		}
 	}
 	// The second list, which the agent requests because of a difference, must be complete too.
-	l := responseLists(t, func(asked int) page {
-		if asked == 1 {
+	l := responseLists(t, func(requested int) page {
+		if requested == 1 {
 			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 		}
 		return page{status: http.StatusInternalServerError}
@@ -151,16 +151,16 @@ func TestEndlessListIsAborted(t *testing.T) {
 		})
 		l.verifier.verify(t.Context(), l)
 	})
-	if got := verdictOf(l.verifier); got != (verdict{Failed: 1}) || len(l.asked) != verifyPages {
-		t.Errorf("found %+v after %d pages", got, len(l.asked))
+	if got := verdictOf(l.verifier); got != (verdict{Failed: 1}) || len(l.requested) != verifyPages {
+		t.Errorf("found %+v after %d pages", got, len(l.requested))
 	}
-	for i, asked := range l.asked {
+	for i, requested := range l.requested {
 		// Without a version, the API server checks that its cache is current. With any version, even 0, the API
 		// server does not check this.
-		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) ||
-			asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
-			(asked.Get("continue") == "on") != (i > 0) {
-			t.Errorf("requests %v", asked)
+		if requested.Has("resourceVersion") || requested.Get("limit") != fmt.Sprint(verifyPage) ||
+			requested.Get("fieldSelector") != "spec.nodeName="+nodeName ||
+			(requested.Get("continue") == "on") != (i > 0) {
+			t.Errorf("requests %v", requested)
 		}
 	}
 }
@@ -173,8 +173,8 @@ func TestWatchEndsDuringVerify(t *testing.T) {
 		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 	})
 	l.verifier.verify(t.Context(), l)
-	if got := verdictOf(l.verifier); got != (verdict{Skipped: 1}) || len(l.asked) != 1 {
-		t.Errorf("found %+v after %d lists", got, len(l.asked))
+	if got := verdictOf(l.verifier); got != (verdict{Skipped: 1}) || len(l.requested) != 1 {
+		t.Errorf("found %+v after %d lists", got, len(l.requested))
 	}
 }
 

@@ -133,8 +133,8 @@ func TestVerifyCompleteWatch(t *testing.T) {
 	if got, want := v.verify(), (verdict{Complete: 1, VerifiedAt: at}); got != want {
 		t.Errorf("found %+v, want %+v", got, want)
 	}
-	if asked := v.server.Requests()[before:]; len(asked) != 3 {
-		t.Errorf("207 pods took %q", asked)
+	if requested := v.server.Requests()[before:]; len(requested) != 3 {
+		t.Errorf("207 pods took %q", requested)
 	}
 	if want := `"verified_at":"` + at.Format(time.RFC3339Nano) + `"`; !strings.Contains(v.served(), want) {
 		t.Errorf("no %s", want)

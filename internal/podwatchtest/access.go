@@ -123,8 +123,8 @@ func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	for key, values := range spec.Extra {
 		extra[key] = authenticationv1.ExtraValue(values)
 	}
-	asked := authenticationv1.UserInfo{Username: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: extra}
-	return reflect.DeepEqual(asked, identity(spec.User))
+	requested := authenticationv1.UserInfo{Username: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: extra}
+	return reflect.DeepEqual(requested, identity(spec.User))
 }
 
 // allowedByDiscovery reports whether the ClusterRole system:discovery allows every account to send GET requests for a

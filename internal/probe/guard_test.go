@@ -50,8 +50,8 @@ func TestRegistryAddresses(t *testing.T) {
 // If a pod names a registry, the agent never probes an address that belongs to the agent or serves credentials.
 // This rule holds whatever the registry's name resolves to.
 func TestRegistriesOfPodsAreGuarded(t *testing.T) {
-	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	var requested atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requested.Add(1) }))
 	defer server.Close()
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
 	if err != nil {
@@ -60,15 +60,15 @@ func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 	name := "localhost:" + port
 	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
 	for _, c := range []struct {
-		plain  []string
-		result Result
-		asked  int64
+		plain     []string
+		result    Result
+		requested int64
 	}{{nil, ResultConnectError, 0}, {[]string{name}, ResultOK, 1}} {
 		p := registryProbe(Registries{Pace: Pace{Timeout: Duration{Duration: time.Second}}, PlainHTTP: c.plain}, name)
 		o := attempt(t.Context(), p, r.attemptFuncOf(p))
-		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil &&
+		if o.Result != c.result || requested.Load() != c.requested || c.plain == nil &&
 			!strings.Contains(o.Detail, "is a loopback address") {
-			t.Errorf("with plain_http %q: %+v, %d requests", c.plain, o, asked.Load())
+			t.Errorf("with plain_http %q: %+v, %d requests", c.plain, o, requested.Load())
 		}
 	}
 }

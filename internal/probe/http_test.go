@@ -101,7 +101,7 @@ func TestHTTP(t *testing.T) {
 	expect(t, "a redirect that is not followed", get("/once", nil), ResultOK, reached)
 	expect(t, "a redirect to elsewhere", get("/away", redirects(5)), ResultOK, reached)
 	if n := len(taken()); n != 2 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("requested %d times", n)
 	}
 	for _, path := range []string{"/garbled", "/nowhere"} {
 		for n := range 2 {
@@ -114,13 +114,13 @@ func TestHTTP(t *testing.T) {
 	expect(t, "a redirect that is", get("/once", redirects(1)), ResultOK, reached)
 	taken()
 	expect(t, "too many", get("/loop", redirects(2)), ResultBadStatus, reached)
-	asked := taken()
-	if len(asked) != 3 {
-		t.Errorf("sent %d requests, want the first and two redirects", len(asked))
+	requested := taken()
+	if len(requested) != 3 {
+		t.Errorf("sent %d requests, want the first and two redirects", len(requested))
 	}
-	for _, r := range asked {
+	for _, r := range requested {
 		if r.Header.Get("Cookie") != "" || r.Header.Get("Authorization") != "" || r.UserAgent() != userAgent {
-			t.Errorf("asked with %v", r.Header)
+			t.Errorf("sent the headers %v", r.Header)
 		}
 	}
 	expect(t, "a closed port", try(t, made(KindHTTP, "http://"+unusedAddress(t), nil)), ResultConnectError,
@@ -200,9 +200,9 @@ func TestTLS(t *testing.T) {
 var errForever = errors.New("never comes back")
 
 func TestProxyVariablesAreIgnored(t *testing.T) {
-	asked := make(chan string, 16)
+	requested := make(chan string, 16)
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.String()
+		requested <- r.URL.String()
 	}))
 	defer proxy.Close()
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
@@ -212,8 +212,8 @@ func TestProxyVariablesAreIgnored(t *testing.T) {
 	if o.Result != ResultDNSError && o.Result != ResultTimeout {
 		t.Errorf("got %+v, want the name not found", o)
 	}
-	if len(asked) > 0 {
-		t.Errorf("a proxy was requested for %s", <-asked)
+	if len(requested) > 0 {
+		t.Errorf("a proxy got a request for %s", <-requested)
 	}
 }
 

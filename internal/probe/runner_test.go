@@ -80,7 +80,7 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 				}
 				return nil
 			},
-			APIServer: func(context.Context) error { return errors.New("asked") },
+			APIServer: func(context.Context) error { return errors.New("requested") },
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

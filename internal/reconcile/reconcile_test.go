@@ -21,8 +21,8 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		expect(t, d, "query runtime-1 [cold]")
 
-		asked := time.Now()
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: asked,
+		requested := time.Now()
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: requested, ArrivedAt: requested,
 			Images: []timeline.Image{{Ref: "cold"}}})
 		expect(t, d, "watch runtime-1")
 

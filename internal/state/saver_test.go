@@ -314,18 +314,18 @@ func (b *bench) expectLoss(t *testing.T) {
 
 // After the report of a start-up, the saver holds the observations of the pod's termination until the pod is gone.
 func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
-	asked := seen("a", 5, "")
-	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
-	observed := asked
+	requested := seen("a", 5, "")
+	requested.Pod.DeletedAt, requested.Pod.DeletionGrace = after(5), 30*time.Second
+	observed := requested
 	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
 	b := newBench(t, Contents{})
-	b.ObserveTermination(asked, true) // this agent does not have to report the start-up
+	b.ObserveTermination(requested, true) // this agent does not have to report the start-up
 	b.Reported("a")
 	b.ObserveTermination(event("a", 4, "Killing"), true) // no observation of a termination precedes this Event
-	b.ObserveTermination(asked, true)
-	b.ObserveTermination(asked, false)
+	b.ObserveTermination(requested, true)
+	b.ObserveTermination(requested, false)
 	b.ObserveTermination(observed, true)
-	want := Contents{Since: created, Reported: []string{"a"}, Terminations: []timeline.Observation{asked, observed}}
+	want := Contents{Since: created, Reported: []string{"a"}, Terminations: []timeline.Observation{requested, observed}}
 	left := b.saved(t)
 	if !reflect.DeepEqual(left, want) {
 		t.Fatalf("left\n%+v\nwant\n%+v", left, want)

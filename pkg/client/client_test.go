@@ -12,9 +12,9 @@ import (
 )
 
 func TestPodsOfSeveralPages(t *testing.T) {
-	var asked []string
+	var requested []string
 	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.String())
+		requested = append(requested, r.URL.String())
 		if r.URL.Query().Get("continue") == "" {
 			fmt.Fprint(w, `{"items":[{"name":"a"},{"name":"b"}],"continue":"t","remaining":1}`)
 			return
@@ -36,9 +36,9 @@ func TestPodsOfSeveralPages(t *testing.T) {
 	}
 	const first = "/proxy/api/v1/pods?gone=true&labelSelector=app%3Dweb&name=web-%2A&namespace=x%2Cy&" +
 		"owner=Deployment%2Fweb&phase=pull&since=1970-01-01T00%3A00%3A00Z&slower-than=1m0s&state=ready"
-	if names != "abc" || len(asked) != 2 || asked[0] != first ||
-		asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
-		t.Errorf("%s, asked %q", names, asked)
+	if names != "abc" || len(requested) != 2 || requested[0] != first ||
+		requested[1] != strings.Replace(first, "?", "?continue=t&", 1) {
+		t.Errorf("%s, requested %q", names, requested)
 	}
 	for _, err := range c.Pods(t.Context(), Filter{}) {
 		if err != nil {
@@ -46,15 +46,15 @@ func TestPodsOfSeveralPages(t *testing.T) {
 		}
 		break // one page is enough
 	}
-	if len(asked) != 3 {
-		t.Errorf("requests %q", asked)
+	if len(requested) != 3 {
+		t.Errorf("requests %q", requested)
 	}
 }
 
 func TestTotals(t *testing.T) {
-	var asked []string
+	var requested []string
 	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.String())
+		requested = append(requested, r.URL.String())
 		if r.URL.RawQuery == "" {
 			fmt.Fprint(w, `{}`) // not an agent
 			return
@@ -68,8 +68,8 @@ func TestTotals(t *testing.T) {
 	}
 	const want = "/proxy/api/v1/totals?namespace=x%2Cy&since=1970-01-01T00%3A00%3A00.000000005Z&" +
 		"until=1970-01-01T01%3A00%3A00.000000005Z"
-	if asked[0] != want {
-		t.Errorf("asked %s, want %s", asked[0], want)
+	if requested[0] != want {
+		t.Errorf("requested %s, want %s", requested[0], want)
 	}
 	if _, err := c.Totals(t.Context(), time.Time{}, time.Time{}); !errors.Is(err, ErrNotAnAgent) {
 		t.Errorf("a response without totals: %v", err)
@@ -77,9 +77,9 @@ func TestTotals(t *testing.T) {
 }
 
 func TestWorkload(t *testing.T) {
-	var asked []string
+	var requested []string
 	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.String())
+		requested = append(requested, r.URL.String())
 		if r.URL.RawQuery == "" {
 			fmt.Fprint(w, `{}`) // not an agent
 			return
@@ -94,8 +94,8 @@ func TestWorkload(t *testing.T) {
 		t.Errorf("a response without a summary: %v", err)
 	}
 	const path = "/proxy/api/v1/workloads/shop/Deployment/web"
-	if len(asked) != 2 || asked[0] != path+"?revision=old%2Cnew" || asked[1] != path {
-		t.Errorf("requests %q", asked)
+	if len(requested) != 2 || requested[0] != path+"?revision=old%2Cnew" || requested[1] != path {
+		t.Errorf("requests %q", requested)
 	}
 }
 
@@ -117,17 +117,17 @@ func TestPhases(t *testing.T) {
 }
 
 func TestPulls(t *testing.T) {
-	var asked string
+	var requested string
 	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.String()
+		requested = r.URL.String()
 		fmt.Fprint(w, `{"items":[],"recent":[{"pod":"web-0"}]}`)
 	})
 	got, err := c.Pulls(t.Context(), "shop")
 	if err != nil || len(got.Recent) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if want := "/proxy/api/v1/pulls?limit=500&namespace=shop"; asked != want {
-		t.Errorf("asked %s, want %s", asked, want)
+	if want := "/proxy/api/v1/pulls?limit=500&namespace=shop"; requested != want {
+		t.Errorf("requested %s, want %s", requested, want)
 	}
 }
 

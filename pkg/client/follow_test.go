@@ -64,9 +64,9 @@ func TestFollowResumes(t *testing.T) {
 
 // TestFollowRetriesAfterTooManyRequests responds to Follow's first request with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
-	asked := 0
+	requested := 0
 	c := startAgent(t, func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 1 {
+		if requested++; requested == 1 {
 			w.WriteHeader(http.StatusTooManyRequests)
 			fmt.Fprint(w, `{"error":"too_many_requests","reason":"ask less often"}`)
 			return
@@ -79,8 +79,8 @@ func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 			return done
 		}
 		return nil
-	}); !errors.Is(err, done) || asked != 2 {
-		t.Errorf("%v after %d requests", err, asked)
+	}); !errors.Is(err, done) || requested != 2 {
+		t.Errorf("%v after %d requests", err, requested)
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 )
 
 func TestReport(t *testing.T) {
-	var asked []string
+	var requested []string
 	responses := []string{
 		`{"node":"a","totals":{"ended":3},"items":[{"kind":"image"}],"continue":"x","remaining":1}`,
 		`{"node":"a","items":[{"kind":"workload"}]}`,
 	}
 	c := startAgent(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.RawQuery)
-		fmt.Fprint(w, responses[len(asked)-1])
+		requested = append(requested, r.URL.RawQuery)
+		fmt.Fprint(w, responses[len(requested)-1])
 	})
 	got, err := c.Report(t.Context(), time.Unix(5, 0).UTC())
 	if err != nil || len(got.Items) != 2 || got.Totals == nil || got.Totals.Ended != 3 || got.Continue != "" ||
@@ -24,8 +24,8 @@ func TestReport(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	const first = "limit=500&since=1970-01-01T00%3A00%3A05Z"
-	if len(asked) != 2 || asked[0] != first || asked[1] != "continue=x&"+first {
-		t.Errorf("%q", asked)
+	if len(requested) != 2 || requested[0] != first || requested[1] != "continue=x&"+first {
+		t.Errorf("%q", requested)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestTerminationChangesReachFollowers(t *testing.T) {
 	ends.DeletionTimestamp, ends.DeletionGracePeriodSeconds = to(stamp(40)), to(int64(30))
 	server.Put(ends)
 	if got := h.nextPod("a", false); got.DeletionGrace != 30*time.Second || got.DeletionObserved {
-		t.Errorf("asked for: %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	ends = ends.DeepCopy()
 	ends.Status.ObservedGeneration = 2

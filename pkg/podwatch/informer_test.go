@@ -70,7 +70,7 @@ func TestPods(t *testing.T) {
 
 			for _, request := range server.Requests() {
 				if !strings.HasSuffix(request, " /api/v1/pods spec.nodeName="+nodeName) {
-					t.Errorf("asked for %q", request)
+					t.Errorf("requested %q", request)
 				}
 			}
 		})
@@ -211,7 +211,7 @@ func TestPodsStopWhileTheServerHangs(t *testing.T) {
 	server.Hang()
 	h := newHarness(t)
 	h.runPods(server.URL())
-	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) > 0 })
+	kubeclienttest.Eventually(t, "requested", func() bool { return len(server.Requests()) > 0 })
 	stopped := time.Now()
 	h.Stop()
 	<-h.Finished

@@ -26,12 +26,12 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 // applyNetwork records whether the runtime's network was ready. Observations without a response about the network
 // change nothing.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
-	asked := at(o.AskedAt)
-	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
-		e.networkUp, e.changed = asked, true
+	queriedAt := at(o.AskedAt)
+	if o.NetworkUp && (e.networkUp == 0 || queriedAt < e.networkUp) {
+		e.networkUp, e.changed = queriedAt, true
 	}
-	if i, known := slices.BinarySearch(e.networkDowns, asked); o.NetworkDown && !known && i < maxNetworkDowns {
-		longer := slices.Insert(e.networkDowns, i, asked)
+	if i, known := slices.BinarySearch(e.networkDowns, queriedAt); o.NetworkDown && !known && i < maxNetworkDowns {
+		longer := slices.Insert(e.networkDowns, i, queriedAt)
 		e.networkDowns, e.changed = longer[:min(len(longer), maxNetworkDowns)], true
 	}
 }

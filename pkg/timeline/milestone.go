@@ -15,7 +15,7 @@ const (
 	MilestoneHeldUp                                // the kubelet reported an obstacle
 	MilestoneSandboxFailed                         // the runtime or the kubelet failed to create a sandbox
 	MilestoneRetryDue                              // after an obstacle, the kubelet's next attempt was due
-	MilestoneSandboxBegun                          // the kubelet asked the runtime for the sandbox that ran
+	MilestoneSandboxBegun                          // the kubelet requested the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived on the node
 	MilestoneSandboxImagePulled                    // the sandbox image was pulled during the creation of the sandbox
 	// MilestoneNetworkReady is the end of the sandbox's network setup (Sandbox.NetworkReadyAt).
@@ -34,7 +34,7 @@ const (
 	// asks the runtime before it attempts the pull.
 	MilestoneInspectFailed
 	MilestonePullRequested    // the kubelet requested the image; the wait in the pull queue begins
-	MilestonePullStarted      // the kubelet asked the runtime to pull the image
+	MilestonePullStarted      // the kubelet requested the pull from the runtime
 	MilestonePullResolved     // the image's manifest had arrived; unused if an Event contains the pull's duration
 	MilestonePullDownloaded   // the last byte of the image had arrived
 	MilestonePullFinished     // the runtime has the image

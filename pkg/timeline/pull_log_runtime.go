@@ -173,8 +173,8 @@ func (l *PullLog) isRefuted(p loggedPull) bool {
 	if !response.first.IsZero() && response.first.After(p.until.Add(p.error)) {
 		return true
 	}
-	asked := response.queriedAt.After(p.until.Add(p.error))
-	return asked && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
+	queriedLater := response.queriedAt.After(p.until.Add(p.error))
+	return queriedLater && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
 }
 
 // recordModes compares all pairs of pulls again after the log dropped some pulls.

@@ -8,7 +8,7 @@ type Sandbox struct {
 	ID      string `json:"id,omitzero"`
 	Attempt int    `json:"attempt,omitzero"`
 	Ready   bool   `json:"ready,omitzero"`
-	// BegunAt is the time when the kubelet asked the runtime for the sandbox (containerd ≥ 2.0: created_at in the
+	// BegunAt is the time when the kubelet requested the sandbox (containerd ≥ 2.0: created_at in the
 	// sandbox store; containerd 1.x: created_at in the container store, see ImageFirst).
 	BegunAt time.Time `json:"begun_at,omitzero"`
 	// NetworkReadyAt is the time when the network setup was complete (containerd ≥ 2.0: CRI created_at; containerd 1.x:

@@ -159,7 +159,7 @@ type Pull struct {
 	Attempt   int               // from 0
 
 	RequestedAt  time.Time // when the kubelet requested the pull; then the pull waits in the node's pull queue
-	StartedAt    time.Time // when the kubelet asked the runtime to pull
+	StartedAt    time.Time // when the kubelet requested the pull from the runtime
 	DownloadedAt time.Time // when the last byte arrived; zero if unknown
 	FinishedAt   time.Time // when the runtime responded
 

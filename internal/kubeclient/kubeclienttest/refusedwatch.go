@@ -32,8 +32,8 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		stop := InBackground(t, source(client))
 		defer stop()
 		time.Sleep(10 * time.Minute)
-		if asked := len(server.Requests()); asked > 200 { // a correct source sends at most four requests in 15 s
-			t.Errorf("sent %d requests in 10 minutes, want at most 200", asked)
+		if requests := len(server.Requests()); requests > 200 { // a correct source sends at most four requests in 15 s
+			t.Errorf("sent %d requests in 10 minutes, want at most 200", requests)
 		}
 		server.Authorize(nil)
 		time.Sleep(time.Minute)

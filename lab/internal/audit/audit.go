@@ -76,8 +76,8 @@ func Requests(path, user string) (map[string]int, error) {
 			counts[right(e.Verb, e.ObjectRef.Resource, e.ObjectRef.APIGroup)]++
 			return
 		}
-		asked, _, _ := strings.Cut(e.RequestURI, "?")
-		counts[e.Verb+" "+asked]++
+		path, _, _ := strings.Cut(e.RequestURI, "?")
+		counts[e.Verb+" "+path]++
 	})
 	return counts, err
 }

@@ -52,24 +52,24 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 			"files), but got %d arguments", len(arguments))
 	}
 	const most = 1 << 20
-	var asked request
-	if err := json.NewDecoder(io.LimitReader(stdin, most)).Decode(&asked); err != nil {
+	var wanted request
+	if err := json.NewDecoder(io.LimitReader(stdin, most)).Decode(&wanted); err != nil {
 		return fmt.Errorf("parse the kubelet's request: %w", err)
 	}
-	if asked.APIVersion != APIVersion || asked.Kind != "CredentialProviderRequest" {
+	if wanted.APIVersion != APIVersion || wanted.Kind != "CredentialProviderRequest" {
 		return fmt.Errorf("unknown request: got the kind %q and the API version %q, want the kind "+
-			"CredentialProviderRequest and the API version %s", asked.Kind, asked.APIVersion, APIVersion)
+			"CredentialProviderRequest and the API version %s", wanted.Kind, wanted.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
-	login, failed := store.login(asked.Image)
-	entry := Entry{Image: asked.Image, StartAt: startedAt, EndAt: time.Now()}
+	login, failed := store.login(wanted.Image)
+	entry := Entry{Image: wanted.Image, StartAt: startedAt, EndAt: time.Now()}
 	if failed != nil {
 		entry.Error = failed.Error()
 	}
 	if err := errors.Join(failed, store.appendEntry(entry)); err != nil {
 		return err
 	}
-	host, _, _ := strings.Cut(asked.Image, "/")
+	host, _, _ := strings.Cut(wanted.Image, "/")
 	// Without a cache, the kubelet runs the plugin before each pull.
 	return json.NewEncoder(stdout).Encode(response{APIVersion: APIVersion, Kind: "CredentialProviderResponse",
 		CacheKeyType: "Image", CacheDuration: "0s", Auth: map[string]Login{host: login}})

@@ -258,20 +258,21 @@ func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 
 // judgeRequests requires that the agents of both programs sent the same requests.
 func judgeRequests(b *bench.Bench, v *Verdict, versions []comparedVersion) error {
-	var asked []map[string]int
+	var byProgram []map[string]int
 	for _, t := range versions {
 		requests, err := audit.Requests(b.Node.AuditLog(), "system:serviceaccount:"+b.Namespace+":"+t.account)
 		if err != nil {
 			return err
 		}
-		asked = append(asked, requests)
+		byProgram = append(byProgram, requests)
 	}
 	v.Compared++
 	v.Note("requests of %d agents of each program, according to the API server's audit log: old program %v, new "+
 		"program %v", compareRounds*comparePairs,
-		asked[0], asked[1])
-	if !maps.Equal(asked[0], asked[1]) || len(asked[0]) == 0 {
-		v.Problem("both programs must send the same requests: old program %v, new program %v", asked[0], asked[1])
+		byProgram[0], byProgram[1])
+	if !maps.Equal(byProgram[0], byProgram[1]) || len(byProgram[0]) == 0 {
+		v.Problem("both programs must send the same requests: old program %v, new program %v",
+			byProgram[0], byProgram[1])
 	}
 	return nil
 }

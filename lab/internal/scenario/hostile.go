@@ -102,7 +102,7 @@ func (h maliciousClient) sendRefused(ctx context.Context) error {
 
 // sendTokens sends invented tokens of maximum length, one by one, and faster than the agent allows for one client.
 func (h maliciousClient) sendTokens(ctx context.Context) error {
-	const asked = 600
+	const tokens = 600
 	connection, err := h.connectFrom(ctx, "127.0.0.3")
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 	defer connection.Close()
 	counts := map[int]int{}
 	reader := bufio.NewReader(connection)
-	for i := range asked {
+	for i := range tokens {
 		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
 		if _, err := io.WriteString(connection,
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
@@ -123,12 +123,12 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// The agent caches invalid tokens, and does not ask the API server about a cached token again.
+	// The agent caches invalid tokens, and does not query the API server about a cached token again.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
-	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
-		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
+	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != tokens {
+		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", tokens, counts)
 	}
-	h.v.Note("%d invented tokens at once: responses %v", asked, counts)
+	h.v.Note("%d invented tokens at once: responses %v", tokens, counts)
 	return nil
 }
 

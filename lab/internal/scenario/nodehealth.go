@@ -156,12 +156,12 @@ func (h healthRun) cordon(ctx context.Context) error {
 		if err := h.Kube.Merge(ctx, nodePath, nodeChange(step.cordoned, nil)); err != nil {
 			return err
 		}
-		asked := time.Now()
+		begun := time.Now()
 		if err := h.awaitSamples(ctx, step.what, reportedWithin, step.want...); err != nil {
 			h.verdict.Problem("%v", err)
 			continue
 		}
-		h.verdict.Note("time for %s: %s s", step.what, seconds(time.Since(asked)))
+		h.verdict.Note("time for %s: %s s", step.what, seconds(time.Since(begun)))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // independentTermination is the evidence about a pod's termination from sources other than the agent.
 type independentTermination struct {
-	asked      bench.Span // start and end of the call that requests the deletion
+	requested  bench.Span // start and end of the call that requests the deletion
 	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log
 	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog
@@ -133,7 +133,7 @@ type independentTermination struct {
 // terminate deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
 func (p terminatingPod) terminate(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w independentTermination, err error) {
-	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
+	if w.requested, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
 	if p.name == "unresponsive" { // this pod terminates so slowly that the scenario can observe the termination

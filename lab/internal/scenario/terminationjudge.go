@@ -35,7 +35,7 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 	if names := phaseNames(reported.Phases); !slices.Equal(names, p.phases) {
 		v.Problem("termination of pod %s: its phases are %q, want %q", p.name, names, p.phases)
 	}
-	since := func(at time.Time) time.Duration { return at.Sub(w.asked.EndAt) }
+	since := func(at time.Time) time.Duration { return at.Sub(w.requested.EndAt) }
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
@@ -47,7 +47,7 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 	if err != nil {
 		v.Problem("termination of pod %s: kubelet_pickup: %v", p.name, err)
 	}
-	instant("requested", w.asked.EndAt, reported.RequestedAt, max(late, terminationLimit))
+	instant("requested", w.requested.EndAt, reported.RequestedAt, max(late, terminationLimit))
 	instant("stop begun", w.begunAt, pickup.EndAt, max(late, terminationLimit))
 	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, terminationLimit))) {
 		v.Problem("termination of pod %s: the agent reports the request at %s, but the kubelet had received it at %s",
@@ -90,7 +90,7 @@ func (v *Verdict) terminationTotal(pod string, reported agent.Termination, w ind
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)
 	stated, errorErr := agent.Nanoseconds(reported.TotalError)
-	least, most := w.goneAt.Sub(w.asked.EndAt)-terminationLimit, w.goneAt.Sub(w.asked.StartAt)
+	least, most := w.goneAt.Sub(w.requested.EndAt)-terminationLimit, w.goneAt.Sub(w.requested.StartAt)
 	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
 		v.Problem("termination of pod %s: the agent reports %s s ±%s s, but the true duration lies between %s and %s",
 			pod, reported.TotalSeconds,
