@@ -94,7 +94,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed tells the Hub that a pod has changed, so that Run fetches the pod's new timeline. Changed never blocks.
+// Changed receives the UID of a pod that has changed. Run then fetches the pod's new timeline. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,7 +104,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone tells the Hub that a pod's object was deleted. Gone never blocks.
+// Gone receives the last timeline of a pod whose object was deleted. Gone never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -38,7 +38,7 @@ type sample struct {
 	image    imageState
 }
 
-// imageState tells whether a start-up had to pull an image.
+// imageState describes whether a start-up had to pull an image.
 type imageState uint8
 
 const (

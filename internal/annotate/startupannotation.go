@@ -14,9 +14,9 @@ import (
 // limited. The whole annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning of the
-// fields, so the fields are a contract (docs/annotations.md).
-type startUp struct {
+// startUpAnnotation is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning of
+// the fields, so the fields are a contract (docs/annotations.md).
+type startUpAnnotation struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
 	Error api.Seconds    `json:"error_seconds"` // error bound of total_seconds
@@ -30,9 +30,9 @@ type startUp struct {
 
 // startUpText returns the annotation for a completed start-up.
 func startUpText(t timeline.Timeline) (string, error) {
-	content := startUp{
+	content := startUpAnnotation{
 		State: t.State, Total: api.Seconds(t.Total), Error: api.Seconds(t.TotalError),
-		Causes: map[timeline.Cause]api.Seconds{}, Verdict: cut(t.Verdict(), maxVerdict),
+		Causes: map[timeline.Cause]api.Seconds{}, Verdict: shorten(t.Verdict(), maxVerdict),
 		Reconstructed: t.Reconstructed,
 	}
 	for _, phase := range t.Phases {
@@ -47,11 +47,11 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// cut shortens a text to at most the given number of bytes without splitting characters.
-func cut(text string, most int) string {
+// shorten shortens a text to at most the given number of bytes without splitting characters.
+func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	const mark = "…"
-	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
 }
