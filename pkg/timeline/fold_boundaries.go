@@ -29,13 +29,13 @@ func (f *fold) boundaries() []boundary {
 		}
 	}
 	work := path[first:]
-	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
+	if slices.ContainsFunc(work, boundary.needsNoKubelet) {
 		all := slices.Clone(work)
 		work = slices.DeleteFunc(work, func(b boundary) bool {
 			if f.awaitsStart(&b) {
-				return b.duringWork(slices.DeleteFunc(slices.Clone(all), boundary.isFirst))
+				return b.isDuringOtherWork(slices.DeleteFunc(slices.Clone(all), boundary.isFirst))
 			}
-			return b.duringWork(all) || f.beforeMain(&b) || f.beforeNextMain(&b, all)
+			return b.isDuringOtherWork(all) || f.isProbeBeforeMain(&b) || f.nextMainBeganBeforeRestart(&b, all)
 		})
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
@@ -54,7 +54,9 @@ func (f *fold) boundaries() []boundary {
 // container the kubelet worked first. So the time before two overlapping milestones can belong to the phases of both
 // containers.
 func (f *fold) shareUnordered(work []boundary) {
-	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > responseDelay && f.ofMain(b) }
+	vague := func(b *boundary) bool {
+		return b.bound.latest-b.bound.earliest > responseDelay && f.isOfMainContainer(b)
+	}
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}
@@ -64,7 +66,8 @@ func (f *fold) shareUnordered(work []boundary) {
 			continue
 		}
 		for j := range own {
-			if f.ofMain(&own[j]) && own[j].bound.overlapsWith(own[i].bound) && own[j].container != own[i].container {
+			if f.isOfMainContainer(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
+				own[j].container != own[i].container {
 				work[i].addCandidates(own[j].phases)
 				work[j].addCandidates(own[i].phases)
 			}
@@ -81,8 +84,8 @@ func (b *boundary) addCandidates(phases []Phase) {
 	}
 }
 
-// ofMain reports whether a boundary is part of the kubelet's work on a main container.
-func (f *fold) ofMain(b *boundary) bool {
+// isOfMainContainer reports whether a boundary is part of the kubelet's work on a main container.
+func (f *fold) isOfMainContainer(b *boundary) bool {
 	return !b.concurrent && b.bound.key.container != podWide &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {
 			return c.Kind == KindMain && c.Name == b.container
@@ -102,13 +105,13 @@ func (f *fold) awaitsStart(b *boundary) bool {
 // has no known beginning.
 func (b boundary) isFirst() bool { return b.from == minInstant }
 
-// mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
-func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
+// needsNoKubelet reports whether the boundary ends a step that happens without the kubelet.
+func (b boundary) needsNoKubelet() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork reports whether the kubelet worked on another container at the time of the boundary. duringWork returns
-// false if the boundary ends a step that needs the kubelet.
-func (b boundary) duringWork(all []boundary) bool {
-	if !b.mayBeDuringWork() {
+// isDuringOtherWork reports whether the kubelet worked on another container at the time of the boundary.
+// isDuringOtherWork returns false if the boundary ends a step that needs the kubelet.
+func (b boundary) isDuringOtherWork(all []boundary) bool {
+	if !b.needsNoKubelet() {
 		return false
 	}
 	at := b.bound.estimate()
@@ -123,9 +126,9 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// beforeMain reports whether a probe of a restarted sidecar succeeded while at least one main container had not started
-// yet. The kubelet starts the main containers without waiting for this probe.
-func (f *fold) beforeMain(b *boundary) bool {
+// isProbeBeforeMain reports whether a probe of a restarted sidecar succeeded while at least one main container had not
+// started yet. The kubelet starts the main containers without waiting for this probe.
+func (f *fold) isProbeBeforeMain(b *boundary) bool {
 	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.Name == b.container
 	}) && slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -135,12 +138,12 @@ func (f *fold) beforeMain(b *boundary) bool {
 	})
 }
 
-// beforeNextMain reports whether the kubelet began to work on one of the following main containers after the first run
-// of the boundary's container had ended and before the second run began. The kubelet starts all main containers in one
-// pass, one after the other, and does not wait until a container exits. But the kubelet waits for a post-start hook, so
-// beforeNextMain returns false for a container with such a hook.
-func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
-	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
+// nextMainBeganBeforeRestart reports whether the kubelet began to work on one of the following main containers after
+// the first run of the boundary's container had ended and before the second run began. The kubelet starts all main
+// containers in one pass, one after the other, and does not wait until a container exits. But the kubelet waits for a
+// post-start hook, so nextMainBeganBeforeRestart returns false for a container with such a hook.
+func (f *fold) nextMainBeganBeforeRestart(b *boundary, all []boundary) bool {
+	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.isOfMainContainer(b) {
 		return false
 	}
 	position := func(name string) int {
@@ -158,8 +161,8 @@ func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	}
 	return slices.ContainsFunc(all, func(w boundary) bool {
 		at := w.bound.estimate()
-		return w.from == minInstant && w.bound.key.attempt == 0 && f.ofMain(&w) && position(w.container) > own &&
-			at > ended && at < nextRun
+		return w.from == minInstant && w.bound.key.attempt == 0 && f.isOfMainContainer(&w) &&
+			position(w.container) > own && at > ended && at < nextRun
 	})
 }
 
@@ -185,7 +188,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
 			attempt := max(s.key.attempt, c.attempt)
-			if s.ofPrevious(phases) {
+			if s.belongsToPrevious(phases) {
 				container, attempt = f.containerBefore(c.container).Name, 0
 				if ran := f.lastStart(f.index(container), b.estimate()); ran != nil {
 					attempt = ran.key.attempt

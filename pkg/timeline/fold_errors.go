@@ -109,7 +109,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case !s.Phase.IsGroup() && slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
 	case begin.milestone == MilestoneNameRefused || begin.milestone == MilestoneInspectFailed:
-		return max(f.beyondRefusals(s, begin, end), f.slowest)
+		return max(f.timeBeyondRefusals(s, begin, end), f.slowest)
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
 		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
 		if end.milestone == MilestoneContainerCreated {
@@ -117,7 +117,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		}
 		return longer
 	case begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed:
-		beyond := max(f.beyondRefusals(s, begin, end), f.otherRefusals(begin))
+		beyond := max(f.timeBeyondRefusals(s, begin, end), f.otherRefusalDelay(begin))
 		if end.milestone != MilestoneContainerCreated {
 			return beyond
 		}
@@ -150,16 +150,16 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		// remaining duration can contain other steps of the attempt, so it counts as the error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
-		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
+		return f.maxKubeletAbsence(begin) + f.otherCauseBeforeFailedSandbox(end)
 	case end.milestone == MilestoneScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
 	case end.milestone == MilestoneRetryDue && int(end.attempt) < len(f.obstacles):
-		return f.obstacleUncertainty(f.obstacles[end.attempt]) + f.kubeletAway(begin)
+		return f.obstacleUncertainty(f.obstacles[end.attempt]) + f.maxKubeletAbsence(begin)
 	case end.milestone == MilestoneSandboxBegun && len(f.obstacles) > 0:
 		last := f.obstacles[len(f.obstacles)-1]
-		return afterObstacle(last, f.bounds.find(end).latest) + f.kubeletAway(begin)
+		return otherCauseAfterObstacle(last, f.bounds.find(end).latest) + f.maxKubeletAbsence(begin)
 	case end.milestone == MilestoneHeldUp:
-		return f.kubeletAway(begin)
+		return f.maxKubeletAbsence(begin)
 	case mountsVolumes(s, end) && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // unknown obstacles might have delayed the kubelet while no watch was open
@@ -182,10 +182,10 @@ func mountsVolumes(s Span, end milestoneKey) bool {
 		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)
 }
 
-// undatedSandbox returns how long the runtime might have worked on a sandbox before the milestone "end". containerd 1.x
-// creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the runtime
-// starts to prepare the file system.
-func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
+// undatedSandboxWork returns how long the runtime might have worked on a sandbox before the milestone "end". containerd
+// 1.x creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when the
+// runtime starts to prepare the file system.
+func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 	if end.milestone == MilestoneSandboxBegun && f.e.imageFirst.has(end.attempt) {
 		return max(runtimeSlack, f.slowest)
 	}
@@ -225,10 +225,10 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time that can
-// have another cause. After a failed sandbox, the kubelet waits at least podRetryLeast before its next attempt. During
-// the rest of the time to the milestone, the kubelet might have been stopped.
-func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
+// otherCauseAfterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time
+// that can have another cause. After a failed sandbox, the kubelet waits at least podRetryLeast before its next
+// attempt. During the rest of the time to the milestone, the kubelet might have been stopped.
+func otherCauseAfterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandboxFailed:
 		return max(0, next.sub(o.earliest)-podRetryLeast)
@@ -238,32 +238,32 @@ func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	return o.latestRetry().sub(o.latest) + retrySlack
 }
 
-// beforeFailedSandbox returns the result of afterObstacle for the obstacle before a failed sandbox. If there was no
-// earlier obstacle, beforeFailedSandbox returns 0.
-func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
+// otherCauseBeforeFailedSandbox returns the result of otherCauseAfterObstacle for the obstacle before a failed sandbox.
+// If there was no earlier obstacle, otherCauseBeforeFailedSandbox returns 0.
+func (f *fold) otherCauseBeforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
 		if f.obstacles[i].key == failed {
-			return afterObstacle(f.obstacles[i-1], f.obstacles[i].latest)
+			return otherCauseAfterObstacle(f.obstacles[i-1], f.obstacles[i].latest)
 		}
 	}
 	return 0
 }
 
-// kubeletAway returns the longest time for which the kubelet might have been stopped. kubeletAway adds up the results
-// of beyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
-func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
+// maxKubeletAbsence returns the longest time for which the kubelet might have been stopped. maxKubeletAbsence adds up
+// the results of timeBeyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
+func (f *fold) maxKubeletAbsence(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
 		if h := &f.obstacleEvents[i]; from == nil || h.first.latest >= from.latest {
-			away += f.beyondWaits(h)
+			away += f.timeBeyondWaits(h)
 		}
 	}
 	return away
 }
 
-// beyondWaits returns the time from the first to the latest occurrence of an obstacle, minus the kubelet's minimum
+// timeBeyondWaits returns the time from the first to the latest occurrence of an obstacle, minus the kubelet's minimum
 // waits between its attempts.
-func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
+func (f *fold) timeBeyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
 	if least == nil || h.fromRuntime || h.count < 2 {
 		return 0
@@ -284,10 +284,10 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	return max(0, beyond)
 }
 
-// beyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result is
-// the duration of this phase, minus the kubelet's minimum waits between its attempts. If the phase is still open, or if
-// no milestone of this container ended the phase, the result is only the time after refusalDue.
-func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
+// timeBeyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result
+// is the duration of this phase, minus the kubelet's minimum waits between its attempts. If the phase is still open, or
+// if no milestone of this container ended the phase, the result is only the time after refusalDue.
+func (f *fold) timeBeyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
 		return 0
@@ -299,8 +299,8 @@ func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }
 
-// otherRefusals returns how long errors other than configuration errors might have delayed the container.
-func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
+// otherRefusalDelay returns how long errors other than configuration errors might have delayed the container.
+func (f *fold) otherRefusalDelay(begin milestoneKey) time.Duration {
 	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
 	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
 		return 0

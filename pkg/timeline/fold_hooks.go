@@ -29,11 +29,11 @@ func (f *fold) endsOwnHook(c *Container) bool {
 	return reported != nil && reported.bias == biasLatest // a status from a list can be old
 }
 
-// orCredentials adds the phase kubelet_sync to a wait for a post-start hook. The argument "wait" ends when the kubelet
-// requests a pull or finds the image on the node. Before this time, the kubelet can look up the registry credentials,
-// and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source reports when the
-// kubelet begins the lookup, so the wait for the hook can also contain the lookup.
-func orCredentials(wait step) step {
+// withCredentialLookup adds the phase kubelet_sync to a wait for a post-start hook. The argument "wait" ends when the
+// kubelet requests a pull or finds the image on the node. Before this time, the kubelet can look up the registry
+// credentials, and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source
+// reports when the kubelet begins the lookup, so the wait for the hook can also contain the lookup.
+func withCredentialLookup(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
 	}
@@ -57,12 +57,12 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// orLookup takes a wait that ends when the kubelet finds the image on the node, and returns the wait with all phases
-// that it can contain. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The
-// kubelet checks the access to the image even if the pull policy forbids pulls.
-func (f *fold) orLookup(wait step, index int16) step {
+// withImageLookup takes a wait that ends when the kubelet finds the image on the node, and returns the wait with all
+// phases that it can contain. If the pod has a pull Secret, the wait can include the lookup of registry credentials.
+// The kubelet checks the access to the image even if the pull policy forbids pulls.
+func (f *fold) withImageLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
-		return orCredentials(wait)
+		return withCredentialLookup(wait)
 	}
 	return wait
 }
@@ -79,7 +79,7 @@ var beforeHook = []Phase{
 // period is unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
-	if w.phases[0] != PhasePostStartHook || !s.ofPrevious(w.phases) {
+	if w.phases[0] != PhasePostStartHook || !s.belongsToPrevious(w.phases) {
 		return false
 	}
 	ran := f.lastStart(f.index(w.container), until)

@@ -6,9 +6,9 @@ import "slices"
 // stopped. The method wasKilled covers runs that ended because the kubelet ended the whole pod, for example after an
 // eviction.
 
-// endOf returns the step that ends a run, with all phases that the time of the run can belong to.
-func (f *fold) endOf(c *Container, end step) step {
-	killed, explained := f.killOf(c, end.key.attempt)
+// runEndStep returns the step that ends a run, with all phases that the time of the run can belong to.
+func (f *fold) runEndStep(c *Container, end step) step {
+	killed, explained := f.classifyKill(c, end.key.attempt)
 	code, known := f.e.containers[end.key.container].exitCode(int(end.key.attempt))
 	switch {
 	case !f.endedWithSandbox(end.key.container, end.key.attempt):
@@ -34,7 +34,7 @@ func (f *fold) endOf(c *Container, end step) step {
 // codeUnknown is the exit code of a run whose true exit code the runtime does not know.
 const codeUnknown = 255
 
-// killOf reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
+// classifyKill reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
 //   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
 //   - The kernel kills a container that exceeds its memory limit or the limit of its pod. If the node runs out of
 //     memory, the kernel can also kill a container that does not exceed its limit. The reason OOMKilled in the status
@@ -43,7 +43,7 @@ const codeUnknown = 255
 //
 // If no probe, hook or memory limit explains a kill, the reason is outside the pod: the node ran out of memory, or
 // somebody killed or stopped the container.
-func (f *fold) killOf(c *Container, attempt uint16) (killed, explained bool) {
+func (f *fold) classifyKill(c *Container, attempt uint16) (killed, explained bool) {
 	for _, x := range f.e.containers[f.index(c.Name)].exits {
 		if x.attempt != int(attempt) {
 			continue
@@ -71,7 +71,7 @@ func (f *fold) undatedKill(s Span) bool {
 	if i < 0 {
 		return false
 	}
-	killed, _ := f.killOf(f.containers[i], clampAttempt(s.Attempt))
+	killed, _ := f.classifyKill(f.containers[i], clampAttempt(s.Attempt))
 	return killed
 }
 

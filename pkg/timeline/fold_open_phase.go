@@ -81,7 +81,7 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 	}
 	switch {
 	case ended != nil:
-		return f.afterEnd(ended)
+		return f.phasesAfterEnd(ended)
 	case f.e.pod.ReadinessGates:
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
@@ -144,7 +144,7 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 		return nil
 	}
 	attempt := last + 1
-	phase := beforeRun(attempt)
+	phase := phaseBeforeRun(attempt)
 	if c.WaitingReason == crashLoop {
 		phase = PhaseCrashBackoff
 	}
@@ -189,7 +189,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	if slices.Contains(w.phases, PhaseKubeletSync) && f.mayPullUnnoticed(c.container, key) {
 		w.add(PhasePullQueue, PhasePull, PhaseUnpack)
 	}
-	if c.steps[next].ofPrevious(w.phases) {
+	if c.steps[next].belongsToPrevious(w.phases) {
 		w.container = f.containerBefore(c.container).Name
 	}
 	return w
@@ -249,16 +249,17 @@ func (f *fold) mayEndForGood(c *Container, until instant) bool {
 
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
 
-// afterEnd returns the possible phases after a container has ended for good, while the pod waits for its other
+// phasesAfterEnd returns the possible phases after a container has ended for good, while the pod waits for its other
 // containers to end. A failed container is the reason why the pod is not ready, unless the container was killed for a
-// reason outside the pod (killOf). If all main containers have ended, the kubelet stops the sidecars. If the ended
-// container succeeded, afterEnd returns PhaseUnattributed, because no phase describes how a pod runs to completion.
-func (f *fold) afterEnd(ended *Container) phaseCandidates {
+// reason outside the pod (classifyKill). If all main containers have ended, the kubelet stops the sidecars. If the
+// ended container succeeded, phasesAfterEnd returns PhaseUnattributed, because no phase describes how a pod runs to
+// completion.
+func (f *fold) phasesAfterEnd(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}
 	}
 	w := phaseCandidates{[]Phase{PhaseFailedRun}, ended.Name, clampAttempt(ended.Attempt)}
-	if killed, explained := f.killOf(ended, w.attempt); killed && !explained {
+	if killed, explained := f.classifyKill(ended, w.attempt); killed && !explained {
 		w.add(PhaseUnattributed)
 	}
 	if !slices.ContainsFunc(f.containers, func(c *Container) bool {

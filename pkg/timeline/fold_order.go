@@ -17,7 +17,7 @@ type sequence []*bound
 // container, the main containers, readiness. Main containers have no order among themselves, because the kubelet
 // continues with the next container after a failure.
 func (f *fold) milestonesInOrder() []sequence {
-	gate := f.along(f.pod.steps)
+	gate := f.knownMilestones(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
 		gate,
 		f.sequence(podMilestone(MilestoneScheduled), podMilestone(MilestoneFailed)),
@@ -26,21 +26,21 @@ func (f *fold) milestonesInOrder() []sequence {
 	for i, c := range f.containers {
 		steps := f.chains[i].steps
 		if c.Kind == KindMain {
-			all = append(all, slices.Concat(gate, f.along(steps)))
+			all = append(all, slices.Concat(gate, f.knownMilestones(steps)))
 			continue
 		}
 		done := f.firstSuccess(c, steps)
-		gate = slices.Concat(gate, f.along(steps[:done]))
+		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
 		// If steps remain, the container ran again, because the sandbox was new or because all containers were
 		// restarted.
 		if done < len(steps) {
-			all = append(all, f.along(steps))
+			all = append(all, f.knownMilestones(steps))
 		}
 	}
 	all = append(all, gate)
 	before := podMilestone(MilestoneCreated)
 	for _, c := range f.sandboxes {
-		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
+		all = append(all, slices.Concat(f.sequence(before), f.knownMilestones(c.steps)))
 		before = c.steps[len(c.steps)-1].key
 	}
 	all = append(all, f.workOrder()...)
@@ -59,7 +59,7 @@ func (f *fold) milestonesInOrder() []sequence {
 			milestoneKey{index, probed, MilestoneContainerReady},
 			podMilestone(MilestoneContainersReady), podMilestone(MilestoneReady)))
 	}
-	return append(all, f.along(f.ready.steps))
+	return append(all, f.knownMilestones(f.ready.steps))
 }
 
 func (f *fold) sequence(keys ...milestoneKey) sequence {
@@ -72,7 +72,7 @@ func (f *fold) sequence(keys ...milestoneKey) sequence {
 	return s
 }
 
-func (f *fold) along(steps []step) sequence {
+func (f *fold) knownMilestones(steps []step) sequence {
 	s := make(sequence, 0, len(steps))
 	for i := range steps {
 		if b := f.bounds.find(steps[i].key); b != nil {

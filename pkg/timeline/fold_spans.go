@@ -119,7 +119,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		s.Attempt = int(w.attempt)
 	}
 	s.Error = max(s.Error,
-		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandbox(to.key), f.slowest/2), s.Duration()))
+		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
 		// first saw the pod. The estimate of the phase's end is only the middle of a long interval.

@@ -14,9 +14,10 @@ type step struct {
 	also     []Phase // further phases that the step can contain
 }
 
-// ofPrevious reports whether the whole period belongs to the previous container. The argument "phases" holds the
-// possible phases of the period. If the period can contain work on the chain's own container, ofPrevious returns false.
-func (s step) ofPrevious(phases []Phase) bool {
+// belongsToPrevious reports whether the whole period belongs to the previous container. The argument "phases" holds the
+// possible phases of the period. If the period can contain work on the chain's own container, belongsToPrevious returns
+// false.
+func (s step) belongsToPrevious(phases []Phase) bool {
 	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
 		return p != PhasePostStartHook && p != PhaseKubeletSync
 	})
@@ -65,7 +66,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create.phase = beforeRun(attempt)
+			create.phase = phaseBeforeRun(attempt)
 			if c.PullPolicy == PullAlways {
 				create.also = alsoPull // the kubelet checks the image with the registry again, at an unknown time
 			}
@@ -102,11 +103,11 @@ func (f *fold) containerSteps(c *Container) chain {
 		}
 		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
-			steps = append(steps, f.untilKilled(c, attempt)...)
+			steps = append(steps, f.stepsUntilKilled(c, attempt)...)
 		case attempt == last && c.Kind == KindSidecar && !f.failed() && f.bounds.find(started.key) != nil:
 			// The next containers do not wait for a sidecar that fails after it started.
 		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c) || f.failedForGood(c):
-			steps = append(steps, f.endOf(c, finished))
+			steps = append(steps, f.runEndStep(c, finished))
 		}
 	}
 	if probed && steps[len(steps)-1].key.milestone != MilestoneFinished {
@@ -162,9 +163,9 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled returns the last steps of a container that the kubelet killed before the container was ready. untilKilled
-// returns nil if the container had been ready, or if a main container never ran.
-func (f *fold) untilKilled(c *Container, attempt uint16) []step {
+// stepsUntilKilled returns the last steps of a container that the kubelet killed before the container was ready.
+// stepsUntilKilled returns nil if the container had been ready, or if a main container never ran.
+func (f *fold) stepsUntilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
 		return o.Kind == KindMain && f.latestOf(o, MilestoneRunning) == nil
@@ -187,10 +188,10 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun returns the phase before a restart of a container. The kubelet makes the first restart without delay.
+// phaseBeforeRun returns the phase before a restart of a container. The kubelet makes the first restart without delay.
 // Before later restarts, the kubelet waits for a back-off, even if the exit code is 0 (doBackOff in
 // pkg/kubelet/kuberuntime).
-func beforeRun(attempt uint16) Phase {
+func phaseBeforeRun(attempt uint16) Phase {
 	if attempt == 1 {
 		return PhaseKubeletSync
 	}

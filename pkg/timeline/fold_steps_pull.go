@@ -18,7 +18,7 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 	steps := make([]step, 0, 4*len(attempts)+4) // room for the steps of a run too
 	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
-		wait = f.orLookup(wait, index)
+		wait = f.withImageLookup(wait, index)
 		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true
 		return append(steps, wait)
 	}
@@ -37,12 +37,12 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			wait = f.orLookup(wait, index)
+			wait = f.withImageLookup(wait, index)
 			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
 			steps = append(steps, wait)
 			continue
 		}
-		wait = orCredentials(wait)
+		wait = withCredentialLookup(wait)
 		wait.key = milestoneKey{index, a.attempt, MilestonePullRequested}
 		resolved := f.startedBy(index, a.attempt)
 		steps = append(steps, wait, step{

@@ -32,7 +32,7 @@ func (f *fold) readySteps() chain {
 		// The ended container might keep the pod from becoming ready. But until the container "last" was ready, the pod
 		// also waited for this container.
 		if f.mayEndForGood(ended, f.asOf) {
-			also = uniquePhases(also, []Phase{beforeRun(clampAttempt(ended.Attempt) + 1)})
+			also = uniquePhases(also, []Phase{phaseBeforeRun(clampAttempt(ended.Attempt) + 1)})
 		}
 		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
 			also: also}), attempt, true}

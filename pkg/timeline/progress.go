@@ -80,7 +80,7 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 		case c.StartupProbe:
 			r.StartedAt = f.firstReached(index, MilestoneStarted)
 		case c.PostStartHook:
-			r.StartedAt = f.hookOver(index)
+			r.StartedAt = f.hookEndedAt(index)
 		default:
 			r.StartedAt = r.RunningAt
 		}
@@ -88,9 +88,9 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	return r
 }
 
-// hookOver returns the time when a container's post-start hook first ended. The result is never later than the latest
-// possible time of MilestoneStarted, because the container counts as started only after the hook.
-func (f *fold) hookOver(index int16) time.Time {
+// hookEndedAt returns the time when a container's post-start hook first ended. The result is never later than the
+// latest possible time of MilestoneStarted, because the container counts as started only after the hook.
+func (f *fold) hookEndedAt(index int16) time.Time {
 	over := f.firstReached(index, MilestonePostStarted)
 	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
 		return b.latest.time()
