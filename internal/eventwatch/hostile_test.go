@@ -21,7 +21,7 @@ func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*w
 	t.Helper()
 	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
 	events := New(config)
-	r := events.begin(t.Context(), newWatcher("", nil), startPoint{history: true})
+	r := events.beginSession(t.Context(), newWatcher("", nil), startPoint{history: true})
 	t.Cleanup(func() { r.proof.timer.Stop() })
 	var observed []timeline.Observation
 	r.observe = func(o timeline.Observation) { observed = append(observed, o) }

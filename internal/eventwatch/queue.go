@@ -38,10 +38,10 @@ func (s *Source) enqueue(w *watcher) {
 	}
 }
 
-// admit gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
-// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, admit
-// returns nil.
-func (s *Source) admit(ctx context.Context) (*watcher, context.Context) {
+// giveSlot gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
+// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, admit returns
+// nil.
+func (s *Source) giveSlot(ctx context.Context) (*watcher, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.nextOpenable()
@@ -83,9 +83,9 @@ func (s *Source) stop(w *watcher) {
 	s.queue.remove(w)
 }
 
-// othersWait reports whether a watch that has ended must release its slot instead of opening again, because another
+// mustLeaveSlot reports whether a watch that has ended must release its slot instead of opening again, because another
 // watch waits for the slot.
-func (s *Source) othersWait(w *watcher) bool {
+func (s *Source) mustLeaveSlot(w *watcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.successor() != nil || s.mustYield(w)

@@ -68,8 +68,8 @@ func (s *Source) addToShared(w *watcher, p *request) {
 
 // startShared starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and the
 // shared watch takes the place of the first of them. The pods' open watches continue until the shared watch has
-// delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free,
-// startShared stops one of the open watches.
+// delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is lost. If no slot is
+// free, startShared stops one of the open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w
@@ -151,8 +151,8 @@ func (s *Source) stopOwnWatch(p *request, w *watcher) {
 	s.stopOwn(p)
 }
 
-// withBothWatches counts the pods of a namespace that have their own watch in addition to the shared watch.
-func (s *Source) withBothWatches(namespace string) int {
+// countWithBothWatches counts the pods of a namespace that have their own watch in addition to the shared watch.
+func (s *Source) countWithBothWatches(namespace string) int {
 	count := 0
 	for _, p := range s.requests {
 		if p.own != nil && p.shared != nil && p.watch.Namespace == namespace {
@@ -176,7 +176,7 @@ func (s *Source) addOwnWatch(p *request) {
 	if p.own != nil && p.own.proven && p.shared != nil && !p.own.openedAt.After(p.shared.openedAt) {
 		s.stopOwn(p)
 	}
-	if p.own == nil && s.requests[p.watch.UID] == p && s.withBothWatches(p.watch.Namespace) < maxAlone {
+	if p.own == nil && s.requests[p.watch.UID] == p && s.countWithBothWatches(p.watch.Namespace) < maxAlone {
 		s.enqueueOwn(p)
 		s.refresh()
 	}

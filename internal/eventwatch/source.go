@@ -133,7 +133,7 @@ func (s *Source) Run(ctx context.Context) error {
 	s.config.Report(true, "idle")
 	for {
 		for {
-			w, lease := s.admit(ctx)
+			w, lease := s.giveSlot(ctx)
 			if w == nil {
 				break
 			}

@@ -131,7 +131,7 @@ func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoi
 	defer s.mu.Unlock()
 	for _, p := range w.requests() {
 		if p.position == nil {
-			p.position = &position{from.revision, laterClock(from.since, p.requestedAt), true}
+			p.position = &position{from.revision, laterByWallClock(from.since, p.requestedAt), true}
 		}
 	}
 	return startPoint{position: from, gap: true}, nil
@@ -147,11 +147,11 @@ func (s *Source) healthText() string {
 	return "watching"
 }
 
-// laterClock returns the later of two times by the wall clock: the current time, and the time when the package
+// laterByWallClock returns the later of two times by the wall clock: the current time, and the time when the package
 // reconcile requested the pod's Events. The current time alone is not sufficient: if the clock was set back after the
 // request, the current time can be earlier than the start of the pod. In that case, the agent would not detect that
 // Events of the start-up are missing.
-func laterClock(a, b time.Time) time.Time {
+func laterByWallClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
 	}

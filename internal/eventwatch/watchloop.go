@@ -32,7 +32,7 @@ func (s *Source) keepOpen(ctx, lease context.Context, w *watcher) {
 		if !s.watchOnce(ctx, lease, w) {
 			w.failures++
 		}
-		if !backoff.Sleep(lease, w.delay()) || s.othersWait(w) {
+		if !backoff.Sleep(lease, w.delay()) || s.mustLeaveSlot(w) {
 			return
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Source) reportRefused(lease context.Context, err error) {
 // processEvents processes the messages of a watch until the watch or its lease ends. The result is true if the watch
 // ended without a failure.
 func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from startPoint, stream watch.Interface) bool {
-	r := s.begin(ctx, w, from)
+	r := s.beginSession(ctx, w, from)
 	defer r.close(ctx)
 	ticker, idle := time.NewTicker(checkInterval), time.NewTimer(w.linger())
 	defer r.proof.timer.Stop()
@@ -86,7 +86,7 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 			r.recordAccepted()
 			r.proven, w.failures = true, 0
 			s.recordProven(w)
-			r.settle()
+			r.reportOrAddOwnWatches()
 		case <-ticker.C:
 			r.advanceMembers()
 			if r.beganAtValidRevision() {
@@ -99,7 +99,7 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 		case <-w.changed:
 			r.extendDeadlineDuring(r.updateMembers)
 			if r.proven {
-				r.settle()
+				r.reportOrAddOwnWatches()
 			}
 			idle.Reset(w.linger())
 		case <-idle.C:

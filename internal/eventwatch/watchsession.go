@@ -41,8 +41,8 @@ type member struct {
 	complete bool
 }
 
-// begin returns the session of a watch that the API server accepted, with the pods that the watch serves now.
-func (s *Source) begin(ctx context.Context, w *watcher, from startPoint) *watchSession {
+// beginSession returns the session of a watch that the API server accepted, with the pods that the watch serves now.
+func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) *watchSession {
 	r := &watchSession{
 		source: s, watcher: w, from: from, openedAt: s.recordOpened(w), proof: newProof(from.revision),
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
@@ -157,11 +157,11 @@ func (r *watchSession) updateMembers() {
 	r.findCovered()
 }
 
-// settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle reports
-// EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one exception: if only the
-// pod's position is unknown, and a sample will provide the position (Source.awaitsSample), the pod waits for the
-// sample.
-func (r *watchSession) settle() {
+// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and after later changes of the pods.
+// settle reports EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one
+// exception: if only the pod's position is unknown, and a sample will provide the position (Source.awaitsSample), the
+// pod waits for the sample.
+func (r *watchSession) reportOrAddOwnWatches() {
 	for _, m := range r.members {
 		if m.confirmed {
 			continue
@@ -225,7 +225,7 @@ func (r *watchSession) passEvent(event watch.Event) {
 	}
 	r.source.metrics.received.Inc()
 	r.proof.observeVersion(object.ResourceVersion)
-	if oversized(object) {
+	if isOversized(object) {
 		r.source.metrics.refused.oversized.Inc()
 		return
 	}

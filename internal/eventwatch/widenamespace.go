@@ -88,13 +88,13 @@ func (s *Source) mustWait(w *watcher) bool {
 	if w.alone == nil {
 		return false
 	}
-	slots, _ := s.ownSlots(w.namespace)
+	slots, _ := s.countOwnSlots(w.namespace)
 	return slots >= maxAlone
 }
 
-// ownSlots returns how many single-pod watches of a namespace have a slot, and how many of these watches will soon
+// countOwnSlots returns how many single-pod watches of a namespace have a slot, and how many of these watches will soon
 // release their slot. The caller must hold the lock.
-func (s *Source) ownSlots(namespace string) (slots, yielding int) {
+func (s *Source) countOwnSlots(namespace string) (slots, yielding int) {
 	for _, p := range s.requests {
 		if !p.own.hasSlot() || p.own.namespace != namespace {
 			continue
@@ -115,7 +115,7 @@ func (s *Source) mustYield(w *watcher) bool {
 	if w.alone == nil || w.yielding {
 		return w.yielding
 	}
-	slots, yielding := s.ownSlots(w.namespace)
+	slots, yielding := s.countOwnSlots(w.namespace)
 	if slots < maxAlone {
 		return false
 	}
