@@ -61,7 +61,7 @@ func (s *servedData) addSettled(t timeline.Timeline) {
 }
 
 // The history must contain a deleted pod before the stream reports the deletion.
-func (s *servedData) forgotten(t timeline.Timeline) {
+func (s *servedData) addForgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)
 }

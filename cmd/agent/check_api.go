@@ -158,12 +158,12 @@ func (k controlPlane) checkLimit() finding {
 		f.remedy = "remove all verbs on pods from the ServiceAccount's own rules: impersonation does not require " +
 			"these verbs"
 	default:
-		return k.asNodeLimit()
+		return k.nodeImpersonationLimit()
 	}
 	return f
 }
 
-func (k controlPlane) asNodeLimit() finding {
+func (k controlPlane) nodeImpersonationLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
 		detail: "node impersonation applies: the API server refuses pods of other nodes and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{

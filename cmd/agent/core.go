@@ -89,7 +89,7 @@ func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, 
 			case reconcile.Changed:
 				changed(r.Timeline.UID)
 			case reconcile.Forgotten:
-				shown.forgotten(r.Timeline)
+				shown.addForgotten(r.Timeline)
 			default:
 				out.send(r)
 			}

@@ -131,7 +131,7 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 	}
 	for _, f := range k.c.features {
 		if f.CheckAPI != nil {
-			findings = append(findings, ofFeature(f.CheckAPI(k.ctx, api))...)
+			findings = append(findings, featureFindings(f.CheckAPI(k.ctx, api))...)
 		}
 	}
 	return findings
@@ -141,13 +141,13 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 func checkFeatures(c config) (findings []finding) {
 	for _, f := range c.features {
 		if f.Check != nil {
-			findings = append(findings, ofFeature(f.Check())...)
+			findings = append(findings, featureFindings(f.Check())...)
 		}
 	}
 	return findings
 }
 
-func ofFeature(found []feature.Finding) (findings []finding) {
+func featureFindings(found []feature.Finding) (findings []finding) {
 	for _, f := range found {
 		outcome := checkOK
 		if f.Failed {

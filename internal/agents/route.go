@@ -131,7 +131,7 @@ type attempt struct {
 
 func (r *route) try(w way, request *http.Request) attempt {
 	if w == viaForward {
-		response, err := r.overForward(request)
+		response, err := r.sendOverForward(request)
 		return attempt{way: w, response: response, err: err, reached: err == nil}
 	}
 	response, err := r.proxy.RoundTrip(request)
@@ -168,7 +168,7 @@ func readRefusal(response *http.Response) *client.Refusal {
 	return client.NewRefusal(response.StatusCode, response.Header, body)
 }
 
-func (r *route) overForward(request *http.Request) (*http.Response, error) {
+func (r *route) sendOverForward(request *http.Request) (*http.Response, error) {
 	forwarded := request.Clone(request.Context())
 	forwarded.URL.Scheme, forwarded.URL.Host, forwarded.Host = r.target.Scheme, r.target.Host, ""
 	forwarded.URL.Path = strings.TrimPrefix(request.URL.Path, r.prefix)

@@ -45,7 +45,7 @@ func (p *pullSums) add(q pullSums) {
 	p.bytes += q.bytes
 }
 
-func (p *pullSums) without(q pullSums) pullSums {
+func (p *pullSums) minus(q pullSums) pullSums {
 	return pullSums{p.seconds - q.seconds, p.pulls - q.pulls, p.bytes - q.bytes}
 }
 

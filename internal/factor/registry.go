@@ -118,7 +118,7 @@ func (f *Fleet) Registries() []Registry {
 // possible, compare returns zeros.
 func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, expected float64) {
 	all := n.allPulls()
-	reference, observed := all.without(p), p.seconds
+	reference, observed := all.minus(p), p.seconds
 	if reference.pulls < leastPulls {
 		// The past pulls ran on all nodes, so this node's slow disk could make the registry look slow. To prevent this
 		// error, compare subtracts this node's unpacking time, even if the unpacking overlapped with the download.

@@ -214,8 +214,8 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately reports whether a pull ended so recently that the runtime might still report the pull's download.
-func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
+// endedRecently reports whether a pull ended so recently that the runtime might still report the pull's download.
+func (s Snapshot) endedRecently(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
 
@@ -223,7 +223,7 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
-			if d.FromRepositoryOf(p.Image) && s.overLately(d, p) {
+			if d.FromRepositoryOf(p.Image) && s.endedRecently(d, p) {
 				return true
 			}
 		}
@@ -242,7 +242,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	return slices.ContainsFunc(s.requestedPulls(), func(w requestedPull) bool { return w.mayBe(d, s.Now) }) ||
 		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
-				return s.overLately(d, p)
+				return s.endedRecently(d, p)
 			})
 		})
 }

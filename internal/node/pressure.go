@@ -57,7 +57,7 @@ func (p *Pressure) Sample(on bool) {
 // Run observes the pressure until ctx is done, and then returns nil. If the kernel does not measure pressure, Run
 // reports this problem once and stops reading.
 func (p *Pressure) Run(ctx context.Context) error {
-	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
+	if _, err := ReadPressure(p.config.Dir); isUnmeasured(err) {
 		p.config.Report(false, err.Error())
 		<-ctx.Done()
 		return nil
@@ -96,7 +96,7 @@ func (p *Pressure) sample(ctx context.Context) {
 var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, add psi=1 to " +
 	"the kernel command line if PSI is off by default, or use --pressure=off")
 
-func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
+func isUnmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
 // ReadPressure returns three totals since the boot: how long tasks waited for CPU, for I/O and for memory. The kernel
 // counts in microseconds.

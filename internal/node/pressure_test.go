@@ -37,12 +37,12 @@ func TestReadPressure(t *testing.T) {
 	}
 	for _, bad := range []string{"", "x", "-1", "99999999999999999999", "9223372036854775807"} {
 		kernel(t, dir, bad, "0", "0")
-		if _, err := ReadPressure(dir); err == nil || unmeasured(err) || !strings.Contains(err.Error(), "cpu") {
+		if _, err := ReadPressure(dir); err == nil || isUnmeasured(err) || !strings.Contains(err.Error(), "cpu") {
 			t.Errorf("total %q: %v", bad, err)
 		}
 	}
 	if _, err := os.Stat(PressureFiles); err == nil { // the machine that runs the test measures pressure
-		if s, err := ReadPressure(PressureFiles); err != nil && !unmeasured(err) || err == nil && s.CPU <= 0 {
+		if s, err := ReadPressure(PressureFiles); err != nil && !isUnmeasured(err) || err == nil && s.CPU <= 0 {
 			t.Errorf("this machine's pressure: %+v, %v", s, err)
 		}
 	}

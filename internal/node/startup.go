@@ -164,8 +164,8 @@ func (s *StartUp) recordOf(t nodestart.Timeline) api.NodeStartUpRecord {
 	return nodestart.Record(t)
 }
 
-// settled returns the record if the start-up is over.
-func (s *StartUp) settled() (api.NodeStartUpRecord, bool) {
+// finalRecord returns the record if the start-up is over.
+func (s *StartUp) finalRecord() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.record == nil {
@@ -192,7 +192,7 @@ func (s *StartUp) Run(ctx context.Context) error {
 			ticker.Reset(startUpPollLate)
 		}
 		s.requestObjects(ctx)
-		if s.eventsDue() {
+		if s.mustRequestEvents() {
 			s.addEvents(ctx)
 		}
 		if age >= startUpSettles && s.config.PodsListed() {
@@ -277,9 +277,9 @@ func (s *StartUp) settle(ctx context.Context) {
 	}
 }
 
-// eventsDue reports whether the agent must request the kubelet's Events. The agent waits for eventsArrive after the
-// node became ready, and then requests the Events once.
-func (s *StartUp) eventsDue() bool {
+// mustRequestEvents reports whether the agent must request the kubelet's Events. The agent waits for eventsArrive after
+// the node became ready, and then requests the Events once.
+func (s *StartUp) mustRequestEvents() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.requestedEvents && !s.readyAt.IsZero() && s.config.Now().Sub(s.readyAt) >= eventsArrive

@@ -16,7 +16,7 @@ type startUpMetrics struct {
 // Metrics returns the collector of the node's start-up.
 func (s *StartUp) Metrics() prometheus.Collector {
 	return startUpMetrics{
-		settled: s.settled,
+		settled: s.finalRecord,
 		total: prometheus.NewDesc("podlapse_node_startup_seconds", "Time from the last boot of the machine until the "+
 			"first workload pod was ready. Absent until a workload pod is ready.", nil, nil),
 		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Duration of each phase of the node's "+

@@ -68,7 +68,7 @@ type state struct {
 	gap       bool       // states before this state were dropped because of maxStates
 }
 
-func (s state) sameBlockers(o state) bool {
+func (s state) hasSameBlockers(o state) bool {
 	return s.ready == o.ready && s.changedAt.Equal(o.changedAt) && s.message == o.message &&
 		slices.Equal(s.taints, o.taints) && (s.network == nil) == (o.network == nil) &&
 		(s.network == nil || *s.network == *o.network)
@@ -142,10 +142,10 @@ func (e *Evidence) observeBoot(b Booted) {
 	e.boot, e.booted = b, true
 }
 
-// overBefore reports whether an instant was certainly before the agent first received a response about the Node object.
-// Without a response, overBefore compares the instant with the agent's start. If the clock was set back, the instant
-// can be a time of the new clock, so overBefore sets the limit back too.
-func (e *Evidence) overBefore(at time.Time) bool {
+// isBeforeFirstResponse reports whether an instant was certainly before the agent first received a response about the
+// Node object. Without a response, isBeforeFirstResponse compares the instant with the agent's start. If the clock was
+// set back, the instant can be a time of the new clock, so isBeforeFirstResponse sets the limit back too.
+func (e *Evidence) isBeforeFirstResponse(at time.Time) bool {
 	limit := e.firstSeen
 	if limit.IsZero() {
 		limit = e.boot.ArrivedAt
@@ -175,13 +175,13 @@ func (e *Evidence) describesBoot(o NodeSeen) bool {
 		return o.BootID == e.boot.BootID
 	}
 	return !o.CreatedAt.Before(e.boot.At) || slices.ContainsFunc(o.Conditions, func(c Condition) bool {
-		return c.ofKubelet() && !c.ChangedAt.Before(e.boot.At)
+		return c.isFromKubelet() && !c.ChangedAt.Before(e.boot.At)
 	})
 }
 
-// ofKubelet reports whether the kubelet wrote the condition. The node lifecycle controller writes only the status
+// isFromKubelet reports whether the kubelet wrote the condition. The node lifecycle controller writes only the status
 // Unknown to the kubelet's conditions.
-func (c Condition) ofKubelet() bool {
+func (c Condition) isFromKubelet() bool {
 	switch c.Type {
 	case "Ready", "MemoryPressure", "DiskPressure", "PIDPressure":
 		return c.Status != "Unknown"
@@ -195,7 +195,7 @@ func (e *Evidence) stateOf(o NodeSeen) state {
 	s.taints = slices.DeleteFunc(s.taints, func(t Taint) bool { return t.Effect == "PreferNoSchedule" })
 	for _, c := range o.Conditions {
 		stamped := !c.ChangedAt.Before(e.boot.At)
-		if c.ofKubelet() && stamped {
+		if c.isFromKubelet() && stamped {
 			s.sureAt = later(s.sureAt, c.ChangedAt)
 			if e.firstStamp.IsZero() || c.ChangedAt.Before(e.firstStamp) {
 				e.firstStamp = c.ChangedAt

@@ -57,7 +57,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	case f.first != nil && f.first.isReady():
 		f.end, f.open, t.State = f.first.ready.interval, false, StateReady
 		t.SettledAt, t.Partial = f.end.at, f.first.timeline != nil && f.first.timeline.Partial
-		t.Reconstructed = e.overBefore(f.end.latest)
+		t.Reconstructed = e.isBeforeFirstResponse(f.end.latest)
 	case now.Sub(e.boot.ArrivedAt) >= GiveUpAfter:
 		t.State, t.SettledAt, f.open = StateGivenUp, now, false
 		t.Reconstructed = e.age >= GiveUpAfter
@@ -104,8 +104,8 @@ func (f *fold) milestones() {
 	f.network = f.networkAvailability()
 }
 
-// eventsComplete reports whether the list of Events contains all Events since the boot.
-func (f *fold) eventsComplete() bool {
+// hasAllEvents reports whether the list of Events contains all Events since the boot.
+func (f *fold) hasAllEvents() bool {
 	return !f.listedAt.IsZero() && f.listedAt.Sub(f.boot.At) < eventsExpire
 }
 
@@ -119,7 +119,7 @@ func (f *fold) firstEvent(why string) (interval, bool) {
 			first = event.At
 		}
 	}
-	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.eventsComplete() && !first.IsZero()
+	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.hasAllEvents() && !first.IsZero()
 }
 
 // kubeletStart uses the kubelet's Event about its own start. If this Event is later than the registration, it is about
@@ -143,7 +143,7 @@ func (f *fold) registration() known {
 	}
 	first := f.states[0]
 	if f.createdAfterBoot() {
-		i := f.ofControlPlane(f.createdAt)
+		i := f.controlPlaneInterval(f.createdAt)
 		if proof := f.registeredBefore(); !proof.IsZero() {
 			i = interval{f.boot.At, i.latest, proof}
 		}
@@ -151,10 +151,10 @@ func (f *fold) registration() known {
 	}
 	i := interval{later(f.boot.At, f.absentFrom), first.arrivedAt, first.arrivedAt}
 	if !f.firstStamp.IsZero() && f.firstStamp.Add(second).Before(i.latest) {
-		i = interval{i.earliest, f.firstStamp.Add(second), f.firstStamp.Add(second / 2)}.within()
+		i = interval{i.earliest, f.firstStamp.Add(second), f.firstStamp.Add(second / 2)}.withEstimateInside()
 	}
 	if rebooted, ok := f.firstEvent(ReasonRebooted); ok && !rebooted.earliest.After(i.latest) {
-		return knownAs(interval{later(i.earliest, rebooted.earliest), i.latest, rebooted.at}.within(),
+		return knownAs(interval{later(i.earliest, rebooted.earliest), i.latest, rebooted.at}.withEstimateInside(),
 			sourceEvents, sourceNode)
 	}
 	return knownAs(i, sourceNode)
@@ -162,9 +162,9 @@ func (f *fold) registration() known {
 
 func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
-// ofControlPlane returns the interval of a timestamp from the control plane's clock. As in package timeline, the
+// controlPlaneInterval returns the interval of a timestamp from the control plane's clock. As in package timeline, the
 // interval takes the difference between the clocks into account only if this difference is certain.
-func (f *fold) ofControlPlane(t time.Time) interval {
+func (f *fold) controlPlaneInterval(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {
 		i.earliest = i.earliest.Add(-max(0, f.skew.Most))
@@ -181,7 +181,7 @@ func (f *fold) registeredBefore() (proof time.Time) {
 	if !f.createdAfterBoot() {
 		return time.Time{}
 	}
-	created := f.ofControlPlane(f.createdAt)
+	created := f.controlPlaneInterval(f.createdAt)
 	add := func(at interval) {
 		if at.earliest.After(f.booted.latest) && at.latest.Before(created.earliest) &&
 			(proof.IsZero() || at.latest.Before(proof)) {
@@ -190,7 +190,7 @@ func (f *fold) registeredBefore() (proof time.Time) {
 	}
 	for _, t := range f.startUps {
 		if !t.ScheduledAt.IsZero() && t.ReadAt.IsZero() {
-			add(boundary(t, t.ScheduledAt))
+			add(boundaryAt(t, t.ScheduledAt))
 		}
 	}
 	for _, event := range f.events {
@@ -261,7 +261,7 @@ func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
 		span.Cause = rowOf(span.Phase).cause
 	}
 	span.StartAt, span.EndAt, span.Error = f.cursor.at, to.at, err
-	span.Sources = join(f.sources, end.sources)
+	span.Sources = mergeSources(f.sources, end.sources)
 	span.Open = f.open && !to.at.Before(f.now)
 	// A phase that certainly took no time is not part of the timeline.
 	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.isKnown {
@@ -278,24 +278,24 @@ func (f *fold) append(s Span) {
 		if last.Phase == s.Phase && last.Cause == s.Cause && last.Step == s.Step && last.Pod == s.Pod &&
 			last.Taint == s.Taint && slices.Equal(last.Candidates, s.Candidates) && s.Step == "" {
 			last.EndAt, last.Error, last.Open = s.EndAt, last.Error+s.Error, s.Open
-			last.Sources = join(last.Sources, s.Sources)
+			last.Sources = mergeSources(last.Sources, s.Sources)
 			return
 		}
 	}
 	f.spans = append(f.spans, s)
 }
 
-func join(a, b []string) []string {
+func mergeSources(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// boundary returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
+// boundaryAt returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
 // evidence limits the interval. Several milestones can have the same estimate, so the result includes the intervals of
 // all these milestones. If the instant is not a milestone, only the beginning and the end of the start-up limit the
 // interval.
-func boundary(t timeline.Timeline, at time.Time) interval {
+func boundaryAt(t timeline.Timeline, at time.Time) interval {
 	all, found := exactly(at), false
 	for _, m := range t.Milestones {
 		if m.At.Equal(at) && !m.Earliest.IsZero() && !m.Latest.IsZero() {

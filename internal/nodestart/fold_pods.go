@@ -41,7 +41,7 @@ func (f *fold) firstWorkload() *candidate {
 		}
 		c := candidate{timeline: &t}
 		if !t.ScheduledAt.IsZero() {
-			c.bound = knownAs(boundary(t, t.ScheduledAt), sourcePods)
+			c.bound = knownAs(boundaryAt(t, t.ScheduledAt), sourcePods)
 		}
 		switch {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
@@ -64,7 +64,7 @@ func (f *fold) firstWorkload() *candidate {
 		if p.Turned && !p.ArrivedAt.Before(i.earliest) {
 			i.at = p.ArrivedAt
 		}
-		i = i.within().notAfter(p.ArrivedAt)
+		i = i.withEstimateInside().notAfter(p.ArrivedAt)
 		if !p.Turned {
 			i.earliest = f.boot.At
 		}
@@ -91,7 +91,7 @@ func podReady(t timeline.Timeline) interval {
 			return interval{m.Earliest, m.Latest, m.At}
 		}
 	}
-	return boundary(t, t.SettledAt)
+	return boundaryAt(t, t.SettledAt)
 }
 
 // boundSinceBoot reports whether a pod from before the boot was bound to the node only after the boot. For such a pod,
@@ -118,7 +118,7 @@ func (f *fold) addPhasesUntilWorkload() {
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	if f.first == nil {
 		span := Span{Phase: PhaseAwaitingPod}
-		if f.otherTaints() {
+		if f.hasUnknownTaints() {
 			span = Span{Phase: PhaseUnattributed, Candidates: candidates[:2]}
 		}
 		f.endPhaseAt(known{interval: f.end, isKnown: !f.open}, span)
@@ -126,18 +126,18 @@ func (f *fold) addPhasesUntilWorkload() {
 	}
 	t := *f.first.timeline
 	if sure, ok := f.takesPodsUntil(); ok {
-		created := knownAs(earlierOf(boundary(t, t.CreatedAt), sure), sourcePods)
+		created := knownAs(earlierOf(boundaryAt(t, t.CreatedAt), sure), sourcePods)
 		f.endPhaseAt(f.noLaterThanBinding(created), Span{Phase: PhaseAwaitingPod})
 		f.addPodPhases(t, f.noLaterThanBinding(knownAs(sure, sourceNode)), Span{Phase: PhaseWorkload}, nil)
 		f.endPhaseAt(f.first.bound, Span{Phase: PhaseUnattributed, Candidates: candidates})
 	}
-	f.endPhaseAt(f.noLaterThanBinding(knownAs(boundary(t, t.CreatedAt), sourcePods)), Span{Phase: PhaseAwaitingPod})
+	f.endPhaseAt(f.noLaterThanBinding(knownAs(boundaryAt(t, t.CreatedAt), sourcePods)), Span{Phase: PhaseAwaitingPod})
 	f.addPodPhases(t, knownAs(f.end, sourcePods), Span{Phase: PhaseWorkload}, nil)
 	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// otherTaints reports whether the latest known version of the Node object has taints that are not in taintTable.
-func (f *fold) otherTaints() bool {
+// hasUnknownTaints reports whether the latest known version of the Node object has taints that are not in taintTable.
+func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, listed := taintRowOf(t.Key)
 		return !listed
@@ -158,7 +158,7 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 	if !sure.Before(f.first.bound.latest) {
 		return interval{}, false
 	}
-	if f.otherTaints() {
+	if f.hasUnknownTaints() {
 		return f.cursor, true
 	}
 	return exactly(sure), true
@@ -171,7 +171,7 @@ func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Sp
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // true if the cursor is at the end of the pod's previous phase
 	for _, s := range t.Phases {
-		to := boundary(t, s.EndAt)
+		to := boundaryAt(t, s.EndAt)
 		if s.Open {
 			to = exactly(f.now)
 		}
@@ -214,7 +214,7 @@ func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	if !limit.isKnown {
 		limit = knownAs(exactly(f.now))
 	}
-	created := boundary(pod, pod.CreatedAt)
+	created := boundaryAt(pod, pod.CreatedAt)
 	if !created.at.Before(limit.at) {
 		f.endPhaseAt(end, span)
 		return

@@ -48,7 +48,7 @@ func (f *fold) networkAvailability() known {
 			return became
 		}
 		// The writer of the condition runs on the node or on the control plane. The interval is right for both clocks.
-		stamp := f.ofControlPlane(s.network.ChangedAt)
+		stamp := f.controlPlaneInterval(s.network.ChangedAt)
 		if i == 0 || s.gap {
 			// Some network plugins write the condition with a new timestamp when they restart. So the condition
 			// possibly became false before the timestamp.
@@ -57,7 +57,7 @@ func (f *fold) networkAvailability() known {
 		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock.
 		if !stamp.latest.Before(became.earliest) && !stamp.earliest.After(became.latest) {
 			became.interval = interval{later(stamp.earliest, became.earliest), earlier(stamp.latest, became.latest),
-				stamp.at}.within()
+				stamp.at}.withEstimateInside()
 		}
 		return became
 	}
@@ -90,12 +90,12 @@ func (f *fold) neverReadyBefore(index int) bool {
 			return false
 		}
 	}
-	return index > 0 && f.sinceRegistration(f.states[0]) && !f.states[index].gap
+	return index > 0 && f.isUnchangedSinceRegistration(f.states[0]) && !f.states[index].gap
 }
 
-// sinceRegistration reports whether the condition Ready has not changed since the kubelet registered the node. If the
-// condition changed after the registration, the node was possibly ready before the change.
-func (f *fold) sinceRegistration(s state) bool {
+// isUnchangedSinceRegistration reports whether the condition Ready has not changed since the kubelet registered the
+// node. If the condition changed after the registration, the node was possibly ready before the change.
+func (f *fold) isUnchangedSinceRegistration(s state) bool {
 	if !f.registered.isKnown || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
 		return false
 	}

@@ -114,7 +114,7 @@ func (f *fold) kubeletSeen() known {
 	}
 	for _, s := range f.first.timeline.Phases {
 		if s.Phase == timeline.PhaseKubeletPickup && !s.Open {
-			return knownAs(boundary(*f.first.timeline, s.EndAt), sourcePods)
+			return knownAs(boundaryAt(*f.first.timeline, s.EndAt), sourcePods)
 		}
 	}
 	return known{}
@@ -136,7 +136,7 @@ func (f *fold) addPhasesUntilReady() {
 	if r := slices.IndexFunc(f.states, func(s state) bool { return s.ready }); r >= 0 {
 		unready = f.states[:r]
 	}
-	if len(unready) > 0 && !f.sinceRegistration(unready[0]) {
+	if len(unready) > 0 && !f.isUnchangedSinceRegistration(unready[0]) {
 		unready = nil // the node was possibly ready before these states, so the messages can be about a new problem
 	}
 	if len(unready) == 0 {

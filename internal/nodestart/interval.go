@@ -39,8 +39,8 @@ func earlierOf(a, b interval) interval {
 	return interval{earlier(a.earliest, b.earliest), earlier(a.latest, b.latest), earlier(a.at, b.at)}
 }
 
-// If the estimate is outside the interval, the method "within" moves the estimate to the nearest end of the interval.
-func (i interval) within() interval {
+// withEstimateInside moves an estimate that is outside the interval to the nearest end of the interval.
+func (i interval) withEstimateInside() interval {
 	i.at = earlier(later(i.at, i.earliest), i.latest)
 	return i
 }
@@ -53,7 +53,7 @@ func (i interval) notAfter(t time.Time) interval {
 		return i
 	}
 	i.latest = earlier(i.latest, t)
-	return i.within()
+	return i.withEstimateInside()
 }
 
 // notBefore applies a lower bound, in the same way as notAfter.
@@ -63,7 +63,7 @@ func (i interval) notBefore(t time.Time) interval {
 		return i
 	}
 	i.earliest = later(i.earliest, t)
-	return i.within()
+	return i.withEstimateInside()
 }
 
 // between returns the time between two estimates, and the error bound of this time. The error bound takes into account

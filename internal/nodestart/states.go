@@ -13,14 +13,14 @@ func (e *Evidence) addState(s state) {
 	}
 	next := i+1 < len(e.states)
 	switch {
-	case i >= 0 && e.states[i].sameBlockers(s):
+	case i >= 0 && e.states[i].hasSameBlockers(s):
 		same := &e.states[i]
 		same.sureAt = later(same.sureAt, s.sureAt)
 		if s.to >= same.to {
 			same.to, same.lastAt = s.to, s.lastAt
 		}
 		return
-	case next && e.states[i+1].sameBlockers(s):
+	case next && e.states[i+1].hasSameBlockers(s):
 		e.states[i+1].from = s.from
 		return
 	case len(e.states) >= maxStates:

@@ -35,7 +35,7 @@ func (i item) ids() (trace.TraceID, string) {
 		id := nodeStartUpID(*i.node)
 		return traceID("podlapse node " + id), id
 	}
-	return ownTrace(i.Timeline), i.ID()
+	return startUpTraceID(i.Timeline), i.ID()
 }
 
 // spans returns the spans of an item. Parents come first.

@@ -36,7 +36,7 @@ func nodeStartUpOf(r api.NodeStartUpRecord) []span {
 // nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. The span events are
 // the messages of the node's conditions that say why the node was not ready.
 func nodeRootOf(r api.NodeStartUpRecord) span {
-	attributes := append(ofNode(r),
+	attributes := append(nodeAttributes(r),
 		attribute.String(keyKind, kindNodeStartup),
 		text(keyID, r.ID),
 		text(keyState, r.State),
@@ -116,7 +116,7 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 // nodeSpanOf returns a phase or a step as a span without a key. The span of a phase has the name of the node's phase,
 // and the span of a step has the name of the pod's phase.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
-	attributes := append(ofNode(r),
+	attributes := append(nodeAttributes(r),
 		attribute.String(keyKind, kind),
 		text(keyPhase, p.Phase),
 		text(keyCause, string(p.Cause)),
@@ -144,7 +144,7 @@ func nodePodsOf(r api.NodeStartUpRecord) []span {
 		if !c.CreatedAt.Before(endOf(r)) || end.Before(c.CreatedAt.Time) {
 			continue
 		}
-		attributes := append(ofNode(r),
+		attributes := append(nodeAttributes(r),
 			attribute.String(keyKind, kindNodePod),
 			text(keyState, string(c.State)),
 			text(keyVerdict, c.Verdict),
@@ -166,8 +166,8 @@ func nodePodsOf(r api.NodeStartUpRecord) []span {
 	return spans
 }
 
-// ofNode returns the attributes that identify the node. Every span of a node's start-up has these attributes.
-func ofNode(r api.NodeStartUpRecord) []attribute.KeyValue {
+// nodeAttributes returns the attributes that identify the node. Every span of a node's start-up has these attributes.
+func nodeAttributes(r api.NodeStartUpRecord) []attribute.KeyValue {
 	return withoutEmpty(text(string(semconv.K8SNodeNameKey), r.Node))
 }
 

@@ -17,7 +17,7 @@ func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	if event.Run != nil {
 		return []span{runOf(t, *event.Run)}
 	}
-	return []span{eventOf(t, *event.Event)}
+	return []span{eventSpan(t, *event.Event)}
 }
 
 // runOf returns the span of a container's run, with the kubelet's times of its start and end. If the run started
@@ -47,9 +47,9 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	return made
 }
 
-// eventOf returns a kubelet Event as a span without duration. The agent cannot use a span event, because it has
+// eventSpan returns a kubelet Event as a span without duration. The agent cannot use a span event, because it has
 // already sent the parent span.
-func eventOf(t timeline.Timeline, message timeline.EventMessage) span {
+func eventSpan(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, message.Container, message.Reason,
 			strconv.FormatInt(message.At.UnixNano(), 10)}, "/"),

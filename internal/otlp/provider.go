@@ -80,7 +80,7 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
 		above, _ := t.parentOf(of)
-		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
+		_, root := t.Start(withNaming(above, naming{startUpTraceID(of), of.ID(), rootKey}), rootKey)
 		if made := root.SpanContext(); made.IsSampled() { // the span never ends, so the SDK never sends it
 			return made.TraceID().String()
 		}
@@ -88,7 +88,7 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	}
 }
 
-func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
+func startUpTraceID(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
 // spansOf creates the spans that an item adds to its trace, parents first. The result "bytes" is the approximate size
 // of the spans in a request. If the sampler drops the trace, the list of spans is empty.

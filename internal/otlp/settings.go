@@ -106,14 +106,14 @@ func (e *environment) lookUp(signal, what string) (name, value string) {
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
-			e.note(fmt.Errorf("%s: %w", name, err))
+			e.addProblem(fmt.Errorf("%s: %w", name, err))
 		}
 	}
 }
 
-// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
+// addProblem adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
 // general variables.
-func (e *environment) note(problem error) {
+func (e *environment) addProblem(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}

@@ -162,7 +162,7 @@ func TestAnnotationIsParent(t *testing.T) {
 
 // TraceOf returns a trace only if the sampler keeps it.
 func TestTraceOfMatchesSampler(t *testing.T) {
-	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "",
+	for sampler, want := range map[string]string{"always_on": startUpTraceID(coldStart()).String(), "always_off": "",
 		"traceidratio": ""} {
 		t.Run(sampler, func(t *testing.T) {
 			var collector receiver

@@ -228,12 +228,12 @@ func (e *environment) checkClientKey(signal string) {
 		case certificate == "" && key == "":
 			continue
 		case certificate == "":
-			e.note(fmt.Errorf("%s requires %s: set both variables", keyName, certificateName))
+			e.addProblem(fmt.Errorf("%s requires %s: set both variables", keyName, certificateName))
 		case key == "":
-			e.note(fmt.Errorf("%s requires %s: set both variables", certificateName, keyName))
+			e.addProblem(fmt.Errorf("%s requires %s: set both variables", certificateName, keyName))
 		default:
 			if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
-				e.note(fmt.Errorf("%s and %s: %w", certificateName, keyName, err))
+				e.addProblem(fmt.Errorf("%s and %s: %w", certificateName, keyName, err))
 			}
 		}
 		return
@@ -253,7 +253,7 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: invalid value %q: must be %t or unset, because the scheme of %s is %s://", name,
+		e.addProblem(fmt.Errorf("%s: invalid value %q: must be %t or unset, because the scheme of %s is %s://", name,
 			insecure, !clear, address, u.Scheme))
 	}
 }

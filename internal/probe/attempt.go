@@ -185,9 +185,9 @@ func attempt(ctx context.Context, p Probe, ask attemptFunc) Outcome {
 	err := ask(s.traced(ctx), s)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
 		// some errors of net/http do not mention the timeout
-		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, unwrapped(err))
+		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, innerError(err))
 	}
-	return s.outcome(p, err)
+	return s.finish(p, err)
 }
 
 // pause returns the time until the next attempt.

@@ -45,13 +45,13 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		}, []string{"probe", "kind", "stage", "result"}),
 	}
 	for _, p := range probes {
-		m.known(p.Name, p.Kind)
+		m.addProbe(p.Name, p.Kind)
 	}
 	registerer.MustRegister(m.up, m.attempts, m.duration)
 	return m
 }
 
-func (m *Metrics) known(probe string, kind Kind) {
+func (m *Metrics) addProbe(probe string, kind Kind) {
 	for _, result := range Results() {
 		m.attempts.WithLabelValues(probe, string(kind), string(result))
 	}
@@ -63,7 +63,7 @@ func (m *Metrics) Record(o Outcome) {
 	if o.Result == ResultOK {
 		up = 1
 	}
-	m.known(o.Probe, o.Kind)
+	m.addProbe(o.Probe, o.Kind)
 	m.up.WithLabelValues(o.Probe, string(o.Kind)).Set(up)
 	m.attempts.WithLabelValues(o.Probe, string(o.Kind), string(o.Result)).Inc()
 	observe := func(stage Stage, length time.Duration, result Result) {

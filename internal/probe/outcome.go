@@ -99,9 +99,9 @@ func classify(err error, in Result) Result {
 	return ResultError
 }
 
-// unwrapped returns the inner error of an error from net/http. The outer error contains the URL, and a URL's query
-// can contain secrets.
-func unwrapped(err error) error {
+// innerError returns the inner error of an error from net/http. The outer error contains the URL, and a URL's query can
+// contain secrets.
+func innerError(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
 		return of.Err

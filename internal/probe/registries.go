@@ -28,7 +28,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))
 			if err != nil && len(warned) < maxRegistries && !warned[host] {
 				warned[host] = true
-				r.config.Logger.Warn("cannot probe a registry", zap.String("registry", cut(host)), zap.Error(err))
+				r.config.Logger.Warn("cannot probe a registry", zap.String("registry", shorten(host)), zap.Error(err))
 			}
 			return err != nil
 		})

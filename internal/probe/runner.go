@@ -109,7 +109,7 @@ func (t *resultLogger) log(o Outcome) {
 	switch {
 	case o.Result == before:
 	case o.Result != ResultOK:
-		t.logger.Warn("probe failed", append(fields, zap.String("detail", cut(o.Detail)))...)
+		t.logger.Warn("probe failed", append(fields, zap.String("detail", shorten(o.Detail)))...)
 	case before != "":
 		t.logger.Info("probe succeeds again", fields...)
 	}
@@ -118,8 +118,8 @@ func (t *resultLogger) log(o Outcome) {
 // maxDetail is the maximum length in bytes of a logged error.
 const maxDetail = 256
 
-// cut shortens a text to maxDetail bytes without splitting a character.
-func cut(text string) string {
+// shorten shortens a text to maxDetail bytes without splitting a character.
+func shorten(text string) string {
 	if len(text) <= maxDetail {
 		return text
 	}

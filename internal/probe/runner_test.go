@@ -51,7 +51,7 @@ func ignore(bool, string) {}
 func TestCutKeepsCharactersWhole(t *testing.T) {
 	for n := range 3 {
 		text := strings.Repeat("x", maxDetail-n) + "€€"
-		if got := cut(text); !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < maxDetail-2 {
+		if got := shorten(text); !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < maxDetail-2 {
 			t.Errorf("%d bytes before a character: got %q", maxDetail-n, got[len(got)-4:])
 		}
 	}

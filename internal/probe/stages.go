@@ -33,7 +33,7 @@ func (s *stages) begin(stage Stage) {
 }
 
 // end closes a stage that succeeded. After an error, the stage stays open, because the attempt can try another address.
-// If every address fails, the method "outcome" closes the stage.
+// If every address fails, finish closes the stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *stages) traced(ctx context.Context) context.Context {
 	})
 }
 
-// outcome closes the open stages and returns the outcome of the attempt.
-func (s *stages) outcome(p Probe, err error) Outcome {
+// finish closes the open stages and returns the outcome of the attempt.
+func (s *stages) finish(p Probe, err error) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -73,7 +73,7 @@ func (s *stages) outcome(p Probe, err error) Outcome {
 		}
 	}
 	if o.Result = classify(err, in); err != nil {
-		o.Detail = unwrapped(err).Error()
+		o.Detail = innerError(err).Error()
 	}
 	for _, row := range stageOrder {
 		begunAt, open := s.open[row.stage]

@@ -102,7 +102,7 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	if err := setUTC(&o); err != nil {
 		return nil, err
 	}
-	if o.PodUID() == "" && !ofNoPod(o) {
+	if o.PodUID() == "" && !concernsNoPod(o) {
 		return nil, errors.New("the observation has no \"uid\": set \"uid\" to the UID of a pod")
 	}
 	if o.Arrived().IsZero() {
@@ -126,8 +126,8 @@ func redacted(o timeline.Observation) timeline.Observation {
 	return o
 }
 
-// ofNoPod reports whether an observation concerns the node or the control plane.
-func ofNoPod(o timeline.Observation) bool {
+// concernsNoPod reports whether an observation concerns the node or the control plane.
+func concernsNoPod(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
 		return true

@@ -61,7 +61,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			}
 			return timelines(pods, now, &node), err
 		}
-		if ofNoPod(o) {
+		if concernsNoPod(o) {
 			node.observe(o)
 			continue
 		}

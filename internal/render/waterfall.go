@@ -30,7 +30,7 @@ func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord
 		}
 		out.WriteString(page.Paint(terminal.Bold, line))
 	}
-	out.WriteString("\n" + page.Wrap(origin(record)) + "\n\n")
+	out.WriteString("\n" + page.Wrap(originText(record)) + "\n\n")
 	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
 	writeMerged(&out, record.Phases, page)
 	if len(record.Pulls) > 0 {
@@ -68,8 +68,8 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 	}
 }
 
-// origin describes the pod: its node, its owner, its creation and its deletion.
-func origin(record api.Record) string {
+// originText describes the pod: its node, its owner, its creation and its deletion.
+func originText(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
 		text += ", owned by " + terminal.Clean(record.Owner.Kind) + "/" + terminal.Clean(record.Owner.Name)

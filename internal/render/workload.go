@@ -20,7 +20,7 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 		}
 	}
 	paragraph(terminal.Bold, name+": "+durationsText(s.Durations))
-	if others := notMeasured(s.StartUps); others != "" {
+	if others := notMeasuredText(s.StartUps); others != "" {
 		paragraph("", "not included: "+others)
 	}
 	if s.Durations != nil {
@@ -40,7 +40,7 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 // WorkloadVerdict returns the durations of a workload's start-ups and states how many start-ups are not included.
 func WorkloadVerdict(s api.WorkloadSummary) string {
 	text := durationsText(s.Durations)
-	if others := notMeasured(s.StartUps); others != "" {
+	if others := notMeasuredText(s.StartUps); others != "" {
 		text += "; not included: " + others
 	}
 	return text
@@ -54,8 +54,8 @@ func durationsText(d *api.WorkloadDurations) string {
 		inSeconds(d.P90), inSeconds(d.Slowest), inSeconds(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
-// notMeasured states how many start-ups the durations do not include, and why.
-func notMeasured(c api.WorkloadCounts) string {
+// notMeasuredText states how many start-ups the durations do not include, and why.
+func notMeasuredText(c api.WorkloadCounts) string {
 	var parts []string
 	for _, count := range []struct {
 		n    int

@@ -140,13 +140,13 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 		b.forget(a)
 	case client.KindPod:
 		a.node = cmp.Or(a.node, terminal.Clean(event.Record.Node))
-		b.put(a, event.Record.ID, newRow(event.Record, now))
+		b.putRow(a, event.Record.ID, newRow(event.Record, now))
 	case client.KindOut:
 		b.drop(a, event.Pod.ID)
 	case client.KindGone:
 		if r, ok := a.rows[event.Pod.ID]; ok && r.starting() {
 			r.total, r.state, r.settledAt = r.age(now), timeline.StateDeleted, now
-			b.put(a, event.Pod.ID, r)
+			b.putRow(a, event.Pod.ID, r)
 		}
 	case client.KindPulls:
 		a.pulls = map[puller]string{}
@@ -178,7 +178,7 @@ func newRow(record api.Record, now time.Time) row {
 	return r
 }
 
-func (b *Board) put(a *agentData, id string, r row) {
+func (b *Board) putRow(a *agentData, id string, r row) {
 	b.drop(a, id)
 	if r.starting() {
 		if b.begun >= maxStarting {

@@ -38,7 +38,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 		return cmp.Or(b.compare(x, y, now), y.settledAt.Compare(x.settledAt), x.compareName(y))
 	})
 	if b.layout.NoHeaders {
-		return slices.Concat(b.startingTable(starting, now, page), b.overTable(over, now, page))
+		return slices.Concat(b.startingTable(starting, now, page), b.completedTable(over, now, page))
 	}
 
 	text := []string{page.Paint(terminal.Bold, clipped(b.headline(len(starting), len(over)), page))}
@@ -59,7 +59,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	text = append(text, b.startingTable(starting, now, page)...)
 	text = appendMore(text, moreStarting, page)
 	text = append(text, "")
-	text = append(text, b.overTable(over, now, page)...)
+	text = append(text, b.completedTable(over, now, page)...)
 	text = appendMore(text, moreOver, page)
 	if lines > 0 && len(text) > lines {
 		text = text[:lines]
@@ -71,7 +71,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":
-		return cmp.Or(cmp.Compare(x.unknownLength(now), y.unknownLength(now)), cmp.Compare(y.age(now), x.age(now)))
+		return cmp.Or(cmp.Compare(x.lengthRank(now), y.lengthRank(now)), cmp.Compare(y.age(now), x.age(now)))
 	case "for":
 		if !x.starting() {
 			return 0 // only the table of start-ups in progress has a column FOR
@@ -97,8 +97,8 @@ func (b *Board) compare(x, y row, now time.Time) int {
 	return 0
 }
 
-// unknownLength returns 1 for a start-up of unknown length, and 0 for other start-ups.
-func (r row) unknownLength(now time.Time) int {
+// lengthRank returns 1 for a start-up of unknown length, and 0 for other start-ups.
+func (r row) lengthRank(now time.Time) int {
 	if render.LengthKnown(r.age(now), r.accuracy) {
 		return 0
 	}
@@ -272,7 +272,7 @@ func (r row) whereText(pulls map[string]map[puller]string, now time.Time) string
 	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
-func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []string {
+func (b *Board) completedTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
 		return b.emptyTable(page, "no pods started recently")
 	}

@@ -62,21 +62,21 @@ func compareDurations(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
 	high := func(i interval) time.Duration { return i.high }
-	difference := mean(each(second, estimate)) - mean(each(first, estimate))
-	least := mean(each(second, low)) - mean(each(first, high))
-	most := mean(each(second, high)) - mean(each(first, low))
+	difference := mean(mapIntervals(second, estimate)) - mean(mapIntervals(first, estimate))
+	least := mean(mapIntervals(second, low)) - mean(mapIntervals(first, high))
+	most := mean(mapIntervals(second, high)) - mean(mapIntervals(first, low))
 	t := tested{verdict: api.TooFew, difference: difference, err: max(difference-least, most-difference)}
 	if len(first) < MinStartUps || len(second) < MinStartUps {
 		return t
 	}
 	sign := cmp.Compare(difference, 0)
-	p, shift := RankTest(each(first, estimate), each(second, estimate))
+	p, shift := RankTest(mapIntervals(first, estimate), mapIntervals(second, estimate))
 	worst := 1.0
 	switch {
 	case sign > 0:
-		worst = leastFavorable(each(first, high), each(second, low))
+		worst = leastFavorable(mapIntervals(first, high), mapIntervals(second, low))
 	case sign < 0:
-		worst = leastFavorable(each(second, high), each(first, low))
+		worst = leastFavorable(mapIntervals(second, high), mapIntervals(first, low))
 	}
 	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
 	t.p, t.pWithErrors = corrected(p), corrected(worst)
@@ -92,7 +92,7 @@ func compareDurations(first, second []interval, comparisons int) tested {
 	return t
 }
 
-func each(list []interval, value func(interval) time.Duration) []time.Duration {
+func mapIntervals(list []interval, value func(interval) time.Duration) []time.Duration {
 	values := make([]time.Duration, 0, len(list))
 	for _, i := range list {
 		values = append(values, value(i))

@@ -54,7 +54,7 @@ func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64)
 	return revisions
 }
 
-func ofRevision(samples []*sample, name string) []*sample {
+func samplesOfRevision(samples []*sample, name string) []*sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Revision != name })
 }
 
@@ -69,7 +69,7 @@ func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chose
 	}
 	from, to := chosen[0], chosen[1]
 	return &api.WorkloadComparison{From: from, To: to,
-		Difference: compare(ofRevision(samples, from), ofRevision(samples, to), 1)}
+		Difference: compare(samplesOfRevision(samples, from), samplesOfRevision(samples, to), 1)}
 }
 
 // imageSize adds up the sizes of each pod's images, and returns the largest total size and the names of the containers.

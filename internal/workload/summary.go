@@ -109,7 +109,7 @@ func mean(list []time.Duration) time.Duration {
 	for _, d := range list {
 		s.add(d, len(list))
 	}
-	return s.of(len(list))
+	return s.mean(len(list))
 }
 
 // sum computes the mean of n durations. A plain sum could overflow, so the type sum divides each duration by the number
@@ -120,7 +120,7 @@ func (s *sum) add(d time.Duration, n int) {
 	s.quotients, s.remainders = s.quotients+d/time.Duration(n), s.remainders+d%time.Duration(n)
 }
 
-func (s sum) of(n int) time.Duration {
+func (s sum) mean(n int) time.Duration {
 	if n == 0 {
 		return 0
 	}
@@ -145,18 +145,19 @@ func phaseMeans(samples []*sample) []api.WorkloadPhase {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, func(a, b work) int {
-		return cmp.Or(cmp.Compare(sums[b].of(len(samples)), sums[a].of(len(samples))), cmp.Compare(a.phase, b.phase),
+		return cmp.Or(cmp.Compare(sums[b].mean(len(samples)), sums[a].mean(len(samples))),
+			cmp.Compare(a.phase, b.phase),
 			cmp.Compare(a.cause, b.cause))
 	})
 	means := make([]api.WorkloadPhase, 0, len(keys))
 	var running sum
 	for _, key := range keys {
-		before := running.of(len(samples))
+		before := running.mean(len(samples))
 		running.quotients += sums[key].quotients
 		running.remainders += sums[key].remainders
 		means = append(means, api.WorkloadPhase{Phase: key.phase, Cause: key.cause,
-			Mean:  api.Seconds(running.of(len(samples)) - before),
-			Error: api.Seconds(errs[key].of(len(samples)))})
+			Mean:  api.Seconds(running.mean(len(samples)) - before),
+			Error: api.Seconds(errs[key].mean(len(samples)))})
 	}
 	return means
 }

@@ -83,7 +83,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 		return imageContents{}, nil
 	}
 	if len(d.Manifests) == 0 {
-		return c.describe(ctx, target, d)
+		return c.describeManifest(ctx, target, d)
 	}
 	if depth == 0 {
 		return imageContents{}, nil
@@ -98,8 +98,8 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return imageContents{}, errAbsent
 }
 
-// describe returns the contents of a manifest, with the facts from the manifest's config.
-func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (imageContents, error) {
+// describeManifest returns the contents of a manifest, with the facts from the manifest's config.
+func (c catalog) describeManifest(ctx context.Context, manifest digest.Digest, d document) (imageContents, error) {
 	found := imageContents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
 		found.layers = append(found.layers, layer{blob: blob{l.Digest, l.Size}})

@@ -157,8 +157,8 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	return earliest
 }
 
-// describe returns the runtime's name and version as a text for people, e.g. `containerd 2.4.2`.
-func describe(version *runtimeapi.VersionResponse) string {
+// runtimeText returns the runtime's name and version as a text for people, e.g. `containerd 2.4.2`.
+func runtimeText(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }
 

@@ -39,12 +39,12 @@ func (d *degradable) disable() {
 // contain the object, has an internal error, or is missing. After an error response, tolerate returns nil, and the
 // agent continues without the object. If the store is missing, tolerate also disables the feature.
 func (d *degradable) tolerate(err error) error {
-	return ifBroken(d.unlessMissing(err))
+	return onlyIfBroken(d.disableIfMissing(err))
 }
 
-// If err says that the store is missing, unlessMissing disables the feature and returns nil. For every other error,
-// unlessMissing returns err.
-func (d *degradable) unlessMissing(err error) error {
+// disableIfMissing disables the feature and returns nil if err says that the store is missing. For every other error,
+// disableIfMissing returns err.
+func (d *degradable) disableIfMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()
 		return nil

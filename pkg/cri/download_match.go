@@ -21,7 +21,7 @@ func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagep
 	queriedAt := s.source.config.Now()
 	statuses, err := s.client.listIngests(ctx)
 	if err != nil {
-		return nil, content.unlessMissing(err)
+		return nil, content.disableIfMissing(err)
 	}
 	running := runningIngests(statuses, s.source.config.Now())
 	if len(running) == 0 && since.IsZero() {
@@ -30,7 +30,7 @@ func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagep
 	}
 	manifests := manifestsOf{running: running, since: since}
 	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
-		return nil, content.unlessMissing(err)
+		return nil, content.disableIfMissing(err)
 	}
 	listed := slices.Concat(manifests.named, manifests.unlabelled, manifests.begun)
 	return s.matchDownloads(ctx, queriedAt, running, listed)

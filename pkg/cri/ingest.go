@@ -57,7 +57,7 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 		}
 		running[blob] = ingest{
 			digest: blob, manifest: kind == "manifest",
-			done: believable(s.GetOffset()), total: believable(s.GetTotal()),
+			done: believableSize(s.GetOffset()), total: believableSize(s.GetTotal()),
 			startedAt: fromTimestamp(s.GetStartedAt()), updatedAt: updatedAt,
 		}
 	}
@@ -75,7 +75,7 @@ func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	return kind, blob, ok && blob.Validate() == nil
 }
 
-func believable(size int64) int64 {
+func believableSize(size int64) int64 {
 	if size < 0 || size > maxSize {
 		return 0
 	}

@@ -60,7 +60,7 @@ func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
 	}
-	return inTime(err)
+	return ignoreSlowOrAbsent(err)
 }
 
 // stampBlobs sets the layers of an image that is on the node, and the arrival time of each layer. If containerd does
@@ -173,9 +173,9 @@ func (a *responder) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil if err means only that the store was slow or did not have the object. For every other error, the
-// result is err.
-func inTime(err error) error {
+// ignoreSlowOrAbsent returns nil if err means only that the store was slow or did not have the object. For every other
+// error, the result is err.
+func ignoreSlowOrAbsent(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.DeadlineExceeded {
 		return nil

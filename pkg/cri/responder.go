@@ -87,7 +87,7 @@ func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest
 	}
 	if request.Network {
 		ready, known, err := a.client.networkReady(ctx)
-		if ifBroken(err) != nil {
+		if onlyIfBroken(err) != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.NetworkUp, seen.NetworkDown = known && ready, known && !ready
@@ -185,9 +185,9 @@ func (a *responder) containerStatus(
 	return run, nil
 }
 
-// ifBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil, the
-// response omits an optional part, and the agent does not retry the request.
-func ifBroken(err error) error {
+// onlyIfBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil,
+// the response omits an optional part, and the agent does not retry the request.
+func onlyIfBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		return err
@@ -229,7 +229,7 @@ func (a *responder) imageStatus(ctx context.Context, ref string) (*timeline.Imag
 	case codes.NotFound: // some runtimes deviate from CRI and return this code
 		response = nil
 	default:
-		return nil, ifBroken(err)
+		return nil, onlyIfBroken(err)
 	}
 	image := convertImage(ref, response)
 	return &image, nil

@@ -53,7 +53,7 @@ func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps
 	}
 	pinned, err := a.client.pinnedImages(ctx)
 	if err != nil {
-		return ifBroken(err)
+		return onlyIfBroken(err)
 	}
 	candidates := sandboxImages(pinned)
 	if len(candidates) == 0 {
@@ -81,7 +81,7 @@ func (a *responder) stampResolved(ctx context.Context, stamps *sandboxStamps, bl
 	}
 	info, err := a.blobInfo(ctx, blob)
 	if err != nil {
-		return ifBroken(err)
+		return onlyIfBroken(err)
 	}
 	resolvedAt := fromTimestamp(info.GetCreatedAt())
 	if resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {

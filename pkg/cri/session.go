@@ -51,7 +51,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 		source:    s,
 		client:    client,
 		responder: responder,
-		runtime:   describe(version),
+		runtime:   runtimeText(version),
 		limits:    responder.stores.describeLimits(),
 		broken:    make(chan error, 1),
 	}

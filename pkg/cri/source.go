@@ -127,7 +127,7 @@ func (s *Source) Run(ctx context.Context) error {
 		if served {
 			failures = 0
 		}
-		s.silence.watched = s.latestWatch()
+		s.silence.watched = s.latestWatchArgument()
 		if !backoff.Sleep(ctx, connectRetries.Delay(failures)) {
 			return nil
 		}
@@ -225,9 +225,9 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch returns the argument of the latest call of Watch. Callers must not call latestWatch during a session,
-// because a session reads the same channel.
-func (s *Source) latestWatch() bool {
+// latestWatchArgument returns the argument of the latest call of Watch. Callers must not call latestWatchArgument
+// during a session, because a session reads the same channel.
+func (s *Source) latestWatchArgument() bool {
 	select {
 	case on := <-s.watch:
 		return on

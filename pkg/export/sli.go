@@ -17,7 +17,7 @@ import (
 // after its first start, or if the pod loses its sandbox, the duration does not change. If an init container crashes,
 // its back-off counts, but its runs do not count.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
-	end, known := allStarted(t.Containers)
+	end, known := lastFirstStart(t.Containers)
 	if !known || end.Before(t.CreatedAt) {
 		return 0, false
 	}
@@ -40,8 +40,8 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	return sum, true
 }
 
-// allStarted returns the time when the last main container or sidecar started for the first time.
-func allStarted(containers []timeline.ContainerReached) (last time.Time, known bool) {
+// lastFirstStart returns the time when the last main container or sidecar started for the first time.
+func lastFirstStart(containers []timeline.ContainerReached) (last time.Time, known bool) {
 	for _, c := range containers {
 		if c.Kind != timeline.KindMain && c.Kind != timeline.KindSidecar {
 			continue

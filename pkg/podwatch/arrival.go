@@ -92,8 +92,8 @@ func slimCopy(pod *corev1.Pod) *corev1.Pod {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-			Labels:                     atMost(pod.Labels, untrusted.MaxName, maxLabels),
-			Annotations:                atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+			Labels:                     copyWithinLimits(pod.Labels, untrusted.MaxName, maxLabels),
+			Annotations:                copyWithinLimits(pod.Annotations, maxAnnotation, maxAnnotations),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{
@@ -145,9 +145,10 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies labels or annotations within two limits in bytes. atMost truncates each value that is longer than the
-// argument "each". If an entry would make the copy larger than the argument "all", atMost omits the entry.
-func atMost(texts map[string]string, each, all int) map[string]string {
+// copyWithinLimits copies labels or annotations within two limits in bytes. copyWithinLimits truncates each value that
+// is longer than the argument "each". If an entry would make the copy larger than the argument "all", copyWithinLimits
+// omits the entry.
+func copyWithinLimits(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		value := texts[key]

@@ -49,7 +49,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Generation:     pod.Generation,
 		HostNetwork:    pod.Spec.HostNetwork,
 		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
-		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, byClaim),
+		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, isFromClaim),
 		RemoteVolumes:  slices.ContainsFunc(pod.Spec.Volumes, isRemote),
 		PullSecrets:    len(pod.Spec.ImagePullSecrets) > 0,
 		FieldsManaged:  len(pod.ManagedFields) > 0,
@@ -66,7 +66,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		converted.TraceParent = strings.Clone(parent) // the clone lets the garbage collector free the object
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		converted.FailedBy = failedBy(pod.ManagedFields)
+		converted.FailedBy = latestStatusChange(pod.ManagedFields)
 	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = untrusted.Time(*pod.Status.StartTime)
@@ -74,9 +74,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	return converted
 }
 
-// byClaim reports whether a PersistentVolumeClaim provides a volume. Kubernetes creates a claim for an ephemeral
+// isFromClaim reports whether a PersistentVolumeClaim provides a volume. Kubernetes creates a claim for an ephemeral
 // volume.
-func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
+func isFromClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // isRemote reports whether a volume needs a component other than the kubelet and the container runtime. The kubelet
 // itself provides volumes that contain data of API objects, and volumes that are directories of the node. The runtime

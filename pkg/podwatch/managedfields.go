@@ -12,10 +12,10 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that finds
-// no node for the pod sets this reason. The kubelet writes PodScheduled without a reason. The name of the field manager
-// does not identify the kubelet: the name can also be k3s or kubelite.
-func givesReason(fields []byte) bool {
+// containsReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that
+// finds no node for the pod sets this reason. The kubelet writes PodScheduled without a reason. The name of the field
+// manager does not identify the kubelet: the name can also be k3s or kubelite.
+func containsReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {
 		return false
@@ -24,9 +24,9 @@ func givesReason(fields []byte) bool {
 	return bytes.Contains(condition, []byte(`"f:reason"`))
 }
 
-// failedBy returns the latest time at which the writer of status.phase changed a pod's status, or zero if unknown. The
-// API server updates the time of an entry whenever the writer changes a field of the entry.
-func failedBy(fields []metav1.ManagedFieldsEntry) (at time.Time) {
+// latestStatusChange returns the latest time at which the writer of status.phase changed a pod's status, or zero if
+// unknown. The API server updates the time of an entry whenever the writer changes a field of the entry.
+func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]
 		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil ||
@@ -50,7 +50,7 @@ func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil {
 			continue
 		}
-		if !givesReason(entry.FieldsV1.GetRawBytes()) {
+		if !containsReason(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}
 		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {

@@ -63,7 +63,7 @@ func (r podResource) readList(
 
 // decodePodsJSON reads a PodList in JSON.
 func decodePodsJSON(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
-	defer func() { err = unexpectedEnd(err) }()
+	defer func() { err = asUnexpectedEnd(err) }()
 	decoder := json.NewDecoder(reader)
 	if err := expect(decoder, json.Delim('{')); err != nil {
 		return list, err
@@ -119,7 +119,7 @@ func expect(decoder *json.Decoder, want json.Token) error {
 	return nil
 }
 
-func unexpectedEnd(err error) error {
+func asUnexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -132,7 +132,7 @@ func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
 	if _, err := reader.Discard(len(protobufMagic)); err != nil {
-		return list, unexpectedEnd(err)
+		return list, asUnexpectedEnd(err)
 	}
 	complete := false
 	err = eachField(reader, func(field uint64, size int64, value *bufio.Reader) error {
@@ -190,7 +190,7 @@ func eachField(message *bufio.Reader, read func(field uint64, size int64, value 
 		}
 		size, err := binary.ReadUvarint(message)
 		if err != nil {
-			return unexpectedEnd(err)
+			return asUnexpectedEnd(err)
 		}
 		switch tag & 7 {
 		case 0:
@@ -226,7 +226,7 @@ func readMessage(value io.Reader, size int64) ([]byte, error) {
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(value, text); err != nil {
-		return nil, unexpectedEnd(err)
+		return nil, asUnexpectedEnd(err)
 	}
 	return text, nil
 }
