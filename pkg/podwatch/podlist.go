@@ -35,12 +35,12 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// readList requests a list of pods. readList decodes one pod at a time and passes the pod to the function "take", so it
+// readList requests a list of pods. readList decodes one pod at a time and passes the pod to the function "visit", so it
 // needs memory only for the largest pod. client-go would hold three copies of the whole response in memory. If the API
 // server responds from its watch cache, the API server ignores the requested page size and sends all pods of the node
 // at once. readList returns an error if the response is not complete in time.
 func (r podResource) readList(
-	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
+	ctx context.Context, options metav1.ListOptions, visit func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
 	body, err := r.OpenList(ctx, options)
 	if err != nil {
@@ -50,11 +50,11 @@ func (r podResource) readList(
 	reader := bufio.NewReader(body)
 	decode := decodePodsJSON
 	if magic, err := reader.Peek(len(protobufMagic)); err == nil && string(magic) == protobufMagic {
-		decode = func(reader *bufio.Reader, take func(*corev1.Pod)) (metav1.ListMeta, error) {
-			return decodePodsProtobuf(reader, take, r.whole)
+		decode = func(reader *bufio.Reader, visit func(*corev1.Pod)) (metav1.ListMeta, error) {
+			return decodePodsProtobuf(reader, visit, r.whole)
 		}
 	}
-	list, err := decode(reader, take)
+	list, err := decode(reader, visit)
 	if err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("read pod list: %w", err)
 	}
@@ -62,7 +62,7 @@ func (r podResource) readList(
 }
 
 // decodePodsJSON reads a PodList in JSON.
-func decodePodsJSON(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
+func decodePodsJSON(reader *bufio.Reader, visit func(*corev1.Pod)) (list metav1.ListMeta, err error) {
 	defer func() { err = asUnexpectedEnd(err) }()
 	decoder := json.NewDecoder(reader)
 	if err := expect(decoder, json.Delim('{')); err != nil {
@@ -79,7 +79,7 @@ func decodePodsJSON(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.L
 		case "metadata":
 			err = decoder.Decode(&list)
 		case "items":
-			err = decodeItems(decoder, take)
+			err = decodeItems(decoder, visit)
 		default:
 			err = decoder.Decode(&json.RawMessage{})
 		}
@@ -90,7 +90,7 @@ func decodePodsJSON(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.L
 	return list, expect(decoder, json.Delim('}'))
 }
 
-func decodeItems(decoder *json.Decoder, take func(*corev1.Pod)) error {
+func decodeItems(decoder *json.Decoder, visit func(*corev1.Pod)) error {
 	begin, err := decoder.Token()
 	if err != nil || begin == nil { // null
 		return err
@@ -103,7 +103,7 @@ func decodeItems(decoder *json.Decoder, take func(*corev1.Pod)) error {
 		if err := decoder.Decode(&pod); err != nil {
 			return err
 		}
-		take(&pod)
+		visit(&pod)
 	}
 	return expect(decoder, json.Delim(']'))
 }
@@ -129,7 +129,7 @@ func asUnexpectedEnd(err error) error {
 // decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in the
 // field "raw". If the argument "whole" is false, decodePodsProtobuf keeps only the fields that the agent reads.
 func decodePodsProtobuf(
-	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
+	reader *bufio.Reader, visit func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
 	if _, err := reader.Discard(len(protobufMagic)); err != nil {
 		return list, asUnexpectedEnd(err)
@@ -163,7 +163,7 @@ func decodePodsProtobuf(
 					if err != nil {
 						return err
 					}
-					take(&pod)
+					visit(&pod)
 				}
 				return nil
 			})

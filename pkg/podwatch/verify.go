@@ -67,13 +67,13 @@ func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }
 
-// ListPage lists pods of the node and passes each pod to the function "take". The function "take" must not keep the
+// ListPage lists pods of the node and passes each pod to the function "visit". The function "visit" must not keep the
 // pod.
 func (p *Pods) ListPage(
-	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
+	ctx context.Context, options metav1.ListOptions, visit func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
 	options.FieldSelector = p.selector()
-	return p.resource.readList(ctx, options, take)
+	return p.resource.readList(ctx, options, visit)
 }
 
 // Compact copies the parts of a pod that Changes.Observe needs.
