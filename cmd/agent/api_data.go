@@ -45,7 +45,7 @@ func newServedData(d deps, k *core) *servedData {
 	s.live = live.New(live.Config{
 		Some: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 			some, err := k.someTimelines(ctx, uids)
-			return s.pulls.bound(ctx, some), err
+			return s.pulls.boundOpenPhases(ctx, some), err
 		},
 		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
@@ -92,7 +92,7 @@ func newServer(ctx context.Context, d deps, k *core, s *servedData) (*web.Server
 		Hosts:         d.config.webHosts,
 		Timelines: func(ctx context.Context) ([]timeline.Timeline, error) {
 			present, err := k.reconciler.Present(ctx)
-			return s.pulls.bound(ctx, present), err
+			return s.pulls.boundOpenPhases(ctx, present), err
 		},
 		Pulls:        s.pulls,
 		Statuses:     d.board.Statuses,

@@ -46,7 +46,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // calls the same code as the command `run`.
 func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
-	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+
+	_, code, ok := call.Parse(c.flagTable(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+
 		"flags of run. "+
 		"Prints one line per test, and a remedy for each failure.", 0)
 	if !ok {

@@ -55,7 +55,7 @@ type config struct {
 
 	node nodeConfig
 
-	features []feature.Feature // set by the method "table"; each feature stores the values of its own flags
+	features []feature.Feature // set by flagTable; each feature stores the values of its own flags
 
 	otlp otlp.Settings // settings from the OTEL_* environment variables, for which no flags exist
 }
@@ -76,8 +76,8 @@ const (
 	webAuthKubernetes = "kubernetes"
 )
 
-// table returns the flags of the commands `run` and `check`.
-func (c *config) table() flags.Table {
+// flagTable returns the flags of the commands `run` and `check`.
+func (c *config) flagTable() flags.Table {
 	return slices.Concat(flags.Table{
 		{
 			Name: "node-name", Variable: "NODE_NAME", Value: "NAME", Required: true,

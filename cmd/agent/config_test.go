@@ -91,7 +91,7 @@ func TestConfigFrom(t *testing.T) {
 			test.want(&want)
 		}
 		var got config
-		_, err := got.table().Parse(strings.Fields(test.args), test.env.get, 0)
+		_, err := got.flagTable().Parse(strings.Fields(test.args), test.env.get, 0)
 		want.criEndpoint = got.criEndpoint // a later check compares this field
 		got.features = nil                 // TestFeaturesAreOffByDefault compares this field
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -151,7 +151,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"--node-name a -- --records", nil, `unexpected argument "--records"`},
 	} {
 		var c config
-		_, err := c.table().Parse(strings.Fields(test.args), test.env.get, 0)
+		_, err := c.flagTable().Parse(strings.Fields(test.args), test.env.get, 0)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %v: got %v, want %q", test.args, test.env, err, test.want)
 		}
@@ -197,7 +197,7 @@ func TestHelpListsEverySetting(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	var c config
-	for _, s := range c.table() {
+	for _, s := range c.flagTable() {
 		for _, want := range []string{"--" + s.Name + " ", s.Variable, s.Default, s.Help} {
 			if !strings.Contains(stdout.String(), want) {
 				t.Errorf("no %q in\n%s", want, stdout.String())

@@ -41,7 +41,7 @@ This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generat
 |---|---|---|---|---|
 `)
 	unused := len(pageOf)
-	for _, f := range new(config).table() {
+	for _, f := range new(config).flagTable() {
 		byDefault := "`" + f.Default + "`"
 		switch {
 		case f.Required:

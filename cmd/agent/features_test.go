@@ -23,7 +23,7 @@ import (
 // no logger, so a feature panics if the feature is on.
 func TestFeaturesAreOffByDefault(t *testing.T) {
 	var c config
-	if _, err := c.table().Parse([]string{"--node-name=a"}, environment{}.get, 0); err != nil {
+	if _, err := c.flagTable().Parse([]string{"--node-name=a"}, environment{}.get, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range c.features {
@@ -42,7 +42,7 @@ func TestFlagsTurnFeaturesOn(t *testing.T) {
 	var c config
 	args := []string{"--node-name=a", "--annotate=true", "--verify-interval=10m", "--probes-file=" + probesFile(t)}
 	env := environment{"SERVE_OBJECTS": "true", "WATCH_DELAYS": "on"}
-	if _, err := c.table().Parse(args, env.get, 0); err != nil {
+	if _, err := c.flagTable().Parse(args, env.get, 0); err != nil {
 		t.Fatal(err)
 	}
 	agent := feature.Agent{

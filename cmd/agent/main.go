@@ -89,7 +89,7 @@ func commands(name string) []cli.Command {
 	if name == cli.PluginProgram {
 		return slices.Concat(cli.QueryCommands(), general)
 	}
-	runFlags := func() flags.Table { return new(config).table() }
+	runFlags := func() flags.Table { return new(config).flagTable() }
 	const group = "Run an agent"
 	return slices.Concat([]cli.Command{
 		{Name: "run", Group: group, Summary: "watch the pods of a node until stopped", Run: runAgent, Flags: runFlags},

@@ -174,7 +174,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0",
 		"--kubeconfig=" + agentstest.Kubeconfig(t, cluster.URL())}, flags...)
-	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
+	if _, err := c.flagTable().Parse(args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
 	var err error

@@ -31,10 +31,10 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 	}
 }
 
-// If the runtime is downloading or unpacking an image of a starting pod, the method "bound" splits the pod's phase in
-// progress: see livepull.Snapshot.Bound. The method queries the runtime only if a download can change the phase in
-// progress of at least one timeline. If the agent is stopping, the method returns the timelines unchanged.
-func (pulls livePullsFunc) bound(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
+// boundOpenPhases splits a pod's phase in progress if the runtime is downloading or unpacking an image of the starting
+// pod: see livepull.Snapshot.Bound. It queries the runtime only if a download can change the phase in progress of at
+// least one timeline. If the agent is stopping, boundOpenPhases returns the timelines unchanged.
+func (pulls livePullsFunc) boundOpenPhases(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines
 	}

@@ -17,7 +17,7 @@ import (
 
 func runAgent(ctx context.Context, call cli.Call) int {
 	var c config
-	_, code, ok := call.Parse(c.table(), "run [flags]", 0)
+	_, code, ok := call.Parse(c.flagTable(), "run [flags]", 0)
 	if !ok {
 		return code
 	}

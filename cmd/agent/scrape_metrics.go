@@ -21,7 +21,7 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 		}),
 		export.NewStarting(func() []timeline.Timeline {
 			starting, _ := r.Starting(ctx)
-			return pulls.bound(ctx, starting)
+			return pulls.boundOpenPhases(ctx, starting)
 		}),
 		d.api.traffic, from.pods.RestartMetrics(),
 	)

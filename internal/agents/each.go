@@ -53,9 +53,9 @@ func EachDone[A any](
 	slots := newQuerySlots()
 	var group sync.WaitGroup
 	for _, i := range readyFirst(agents) {
-		slot := slots.take()
+		slot := slots.acquire()
 		group.Go(func() {
-			defer slot.leave()
+			defer slot.release()
 			agent := agents[i]
 			response := Result[A]{Agent: agent}
 			if err := ctx.Err(); err != nil {

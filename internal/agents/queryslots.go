@@ -38,12 +38,12 @@ type slot struct {
 	slots         querySlots
 	firstResponse chan struct{} // closed after the agent's first response
 	ended         chan struct{} // closed when the query has ended
-	left          chan struct{} // closed after the slot is free
+	released      chan struct{} // closed after the slot is free
 	respondedOnce *sync.Once
 }
 
-// take waits until a query can begin. The caller must call the method "leave" of the result.
-func (s querySlots) take() slot {
+// acquire waits until a query can begin. The caller must call the method "release" of the result.
+func (s querySlots) acquire() slot {
 	s.busy <- struct{}{}
 	p := slot{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	go p.hold()
@@ -53,16 +53,16 @@ func (s querySlots) take() slot {
 // responded reports a response of the agent.
 func (p slot) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
 
-// leave ends the query. When leave returns, another query can use the slot.
-func (p slot) leave() {
+// release ends the query. When leave returns, another query can use the slot.
+func (p slot) release() {
 	close(p.ended)
-	<-p.left
+	<-p.released
 }
 
 // hold keeps the slot until the query ends. If the agent stays silent, hold moves the query to the slots for silent
 // agents as soon as one of these slots is free.
 func (p slot) hold() {
-	defer close(p.left)
+	defer close(p.released)
 	held := p.slots.busy
 	defer func() { <-held }()
 	patience := time.NewTimer(silentAfter)

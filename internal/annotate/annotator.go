@@ -212,7 +212,7 @@ func (a *Annotator) handleResult(uid string, p annotationRequest, values map[str
 	switch result {
 	case resultWritten:
 		a.retries.Forget(uid)
-		a.got(uid, p, values)
+		a.storeWritten(uid, p, values)
 		a.config.Report(true, "writing")
 	case resultGone:
 		a.retries.Forget(uid) // the pod watch will deliver the new state
@@ -232,9 +232,9 @@ func (a *Annotator) handleResult(uid string, p annotationRequest, values map[str
 	}
 }
 
-// After a write, the method "got" stores the written annotations of the pod. If the pod watch has already delivered a
-// newer state, the method does nothing.
-func (a *Annotator) got(uid string, p annotationRequest, values map[string]string) {
+// storeWritten stores the annotations of a pod after a write. If the pod watch has already delivered a newer state,
+// storeWritten does nothing.
+func (a *Annotator) storeWritten(uid string, p annotationRequest, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.pods[uid]

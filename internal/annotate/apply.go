@@ -53,7 +53,7 @@ func (a *Annotator) apply(ctx context.Context, p annotationRequest, annotations 
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
-		// A rate limit in the client would delay the request after the method "serve" has chosen the resource version.
+		// A rate limit in the client would delay the request after serve has chosen the resource version.
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).
 		MaxRetries(0). // the queue retries
 		Body(body)

@@ -184,11 +184,11 @@ func TestWatchEventBeforePatchResponse(t *testing.T) {
 	defer a.queue.ShutDown()
 	newer := annotationRequest{uid: "1", version: "2", time: true}
 	a.pods["1"] = &pendingPod{annotationRequest: newer}
-	a.got("1", annotationRequest{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
+	a.storeWritten("1", annotationRequest{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
 	if p, _, ok := a.requestOf("1"); !ok || !p.time || len(p.owned) != 0 {
 		t.Errorf("asks for %+v, %t", p, ok)
 	}
-	a.got("1", newer, map[string]string{Time: "now"})
+	a.storeWritten("1", newer, map[string]string{Time: "now"})
 	if _, _, ok := a.requestOf("1"); ok {
 		t.Error("asks on")
 	}

@@ -202,8 +202,8 @@ func (c *eventCache) forgetOldest(s *namespaceCache) {
 	c.forget(s, oldest)
 }
 
-// forget removes a pod and records the pod's hash. If there are too many recorded hashes, the method "forget" marks the
-// namespace with the most forgotten pods as incomplete. Then every pod of this namespace counts as forgotten.
+// forget removes a pod and records the pod's hash. If there are too many recorded hashes, forget marks the namespace
+// with the most forgotten pods as incomplete. Then every pod of this namespace counts as forgotten.
 func (c *eventCache) forget(s *namespaceCache, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

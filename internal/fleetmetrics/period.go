@@ -37,18 +37,18 @@ func (p period) sumOverTime(series string, window time.Duration) string {
 
 // overTime returns an expression that applies a function to a series. The function receives one value for each window
 // in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series only at
-// Unix times that are multiples of the window. If the end of the period is not a multiple of the window, the method
-// "shifted" shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the start
-// of a range, unlike Prometheus 3.
+// Unix times that are multiples of the window. If the end of the period is not a multiple of the window, shiftedToEnd
+// shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the start of a range,
+// unlike Prometheus 3.
 func (p period) overTime(function, series string, window time.Duration) string {
-	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shifted(series, window), int(p.length()/time.Second)-1,
+	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shiftedToEnd(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }
 
-// If the period ends s seconds after a multiple of the window, the method "shifted" returns an expression whose value
-// at the time t is the value of the series at t + s. If the period ends at a multiple of the window, the method returns
-// the series unchanged.
-func (p period) shifted(series string, window time.Duration) string {
+// shiftedToEnd returns the series unchanged if the period ends at a multiple of the window. If the period ends s
+// seconds after a multiple, shiftedToEnd returns an expression whose value at the time t is the value of the series at
+// t + s.
+func (p period) shiftedToEnd(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
 	}
@@ -57,7 +57,8 @@ func (p period) shifted(series string, window time.Duration) string {
 
 // hoursWith returns an expression for the number of hours in which a recorded metric has at least one series.
 func (p period) hoursWith(metric string) string {
-	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", p.shifted(metric, hour), int(p.length()/time.Second)-1)
+	return fmt.Sprintf("count_over_time(group(%s)[%ds:60m])", p.shiftedToEnd(metric, hour),
+		int(p.length()/time.Second)-1)
 }
 
 // increase returns an expression for the increase of a counter over the period. The counter's series can begin after

@@ -30,8 +30,8 @@ const (
 	leastOthers = 5
 )
 
-// presence returns the queries that find out whether Prometheus has the data of a report.
-func (p period) presence() []query {
+// presenceQueries returns the queries that find out whether Prometheus has the data of a report.
+func (p period) presenceQueries() []query {
 	return []query{
 		{"rule_hours", fmt.Sprintf("max(%s)",
 			p.overTime("count_over_time", `podlapse:phase_cause:info{phase="pull"}`, hour)),
@@ -42,8 +42,8 @@ func (p period) presence() []query {
 	}
 }
 
-// sums returns the queries for all sums of a report.
-func (p period) sums() []query {
+// reportQueries returns the queries for all sums of a report.
+func (p period) reportQueries() []query {
 	all := []query{
 		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",
 			int(p.length().Seconds())),
@@ -58,10 +58,10 @@ func (p period) sums() []query {
 		{"in_progress", "sum(podlapse_pods_starting)",
 			func(m *report.Measured, _ model.Metric, value float64) { m.InProgress = value }},
 	}
-	all = append(all, p.causes()...)
-	all = append(all, p.nodes()...)
-	all = append(all, p.registries()...)
-	return append(all, p.workloads()...)
+	all = append(all, p.causeQueries()...)
+	all = append(all, p.nodeQueries()...)
+	all = append(all, p.registryQueries()...)
+	return append(all, p.workloadQueries()...)
 }
 
 // lostSeconds returns an expression for the lost seconds of each node or workload, by cause. The lost seconds are the
@@ -75,7 +75,7 @@ func lostSeconds(seconds, startUps, by string) string {
 		ofOthers, share)
 }
 
-func (p period) causes() []query {
+func (p period) causeQueries() []query {
 	seconds := p.sumOverTime("node_cause:podlapse_pod_phase_duration_seconds_sum:increase15m", quarter)
 	startUps := p.sumOverTime("node:podlapse_pod_startup_duration_seconds_count:increase15m", quarter)
 	lost := lostSeconds(seconds, startUps, byNode)
@@ -94,11 +94,11 @@ func (p period) causes() []query {
 	}
 }
 
-// Like the rules, the method "nodes" compares the work of each node with the work of the other nodes, but over the
-// whole period. In the whole period, the other nodes must have done at least leastOthers units of the same kind of
-// work. For each hour, a rule compares a node only if the other nodes did at least leastOthers units of the same kind
-// of work in this hour.
-func (p period) nodes() []query {
+// nodeQueries returns queries that compare the work of each node with the work of the other nodes, like the rules, but
+// over the whole period. In the whole period, the other nodes must have done at least leastOthers units of the same
+// kind of work. For each hour, a rule compares a node only if the other nodes did at least leastOthers units of the
+// same kind of work in this hour.
+func (p period) nodeQueries() []query {
 	seconds := p.sumOverTime("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sumOverTime("node_pool_work:podlapse_node_work_units:increase1h", hour)
 	ofOthers := func(sums string) string {
@@ -126,9 +126,9 @@ func (p period) nodes() []query {
 	}
 }
 
-// For each hour, the rules compute the expected time of each registry's pulls. The method "registries" returns queries
-// that add up the hourly results, and a query for the number of failed pulls.
-func (p period) registries() []query {
+// registryQueries returns queries that add up the hourly results of the rules, and a query for the number of failed
+// pulls. For each hour, the rules compute the expected time of each registry's pulls.
+func (p period) registryQueries() []query {
 	sum := func(series string) string {
 		return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sumOverTime(series, hour))
 	}
@@ -154,7 +154,7 @@ func (p period) registries() []query {
 	}
 }
 
-func (p period) workloads() []query {
+func (p period) workloadQueries() []query {
 	seconds := p.sumOverTime("namespace_workload_cause:podlapse_workload_startup_seconds:increase1h", hour)
 	startUps := p.sumOverTime("namespace_workload:podlapse_workload_startups:increase1h", hour)
 	lost := lostSeconds(seconds, startUps, byWorkload)

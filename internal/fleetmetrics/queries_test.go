@@ -20,7 +20,7 @@ func TestQueriesFile(t *testing.T) {
 	const path = "fleetmetricstest/queries.txt"
 	p := newPeriod(fleetmetricstest.Until(), fleetmetricstest.Length)
 	var text strings.Builder
-	for _, q := range slices.Concat(p.presence(), p.sums()) {
+	for _, q := range slices.Concat(p.presenceQueries(), p.reportQueries()) {
 		fmt.Fprintf(&text, "%s: %s\n", q.name, q.expr)
 	}
 	if *update {

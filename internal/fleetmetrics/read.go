@@ -19,7 +19,7 @@ const maxQueries = 4
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	period := newPeriod(until, length)
 	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}
-	if err := s.run(ctx, period.presence(), &m); err != nil {
+	if err := s.run(ctx, period.presenceQueries(), &m); err != nil {
 		return report.Measured{}, s.withRemedy(err)
 	}
 	switch {
@@ -28,7 +28,7 @@ func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration
 	case m.RuleHours == 0:
 		return report.Measured{}, s.noRules()
 	}
-	if err := s.run(ctx, period.sums(), &m); err != nil {
+	if err := s.run(ctx, period.reportQueries(), &m); err != nil {
 		return report.Measured{}, s.withRemedy(err)
 	}
 	return m, nil

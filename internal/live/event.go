@@ -26,7 +26,7 @@ type Event struct {
 	Pod    api.PodKey    // set only for KindPod and KindGone
 
 	subject string // UID of the pod, or KindPulls; the log keeps only the last event of each subject
-	data    []byte // one line of JSON; nil after the method "settle" has created the frame
+	data    []byte // one line of JSON; nil after createFrame has created the frame
 	number  uint64 // number of the event in the log
 	id      string // ID from which a client can resume the stream
 	frame   []byte
@@ -51,7 +51,7 @@ func (e *Event) Out() ([]byte, error) {
 	return frame(e.id, KindOut, data), err
 }
 
-func (e *Event) settle(epoch string, number uint64) {
+func (e *Event) createFrame(epoch string, number uint64) {
 	e.number = number
 	e.id = epoch + "-" + strconv.FormatUint(number, 10)
 	e.frame = frame(e.id, e.Kind, e.data)

@@ -19,7 +19,7 @@ const eventBytes = 1024
 
 func (l *log) add(e *Event, epoch string) {
 	l.last++
-	e.settle(epoch, l.last)
+	e.createFrame(epoch, l.last)
 	if before := l.latest[e.subject]; before != nil {
 		l.remove(before)
 	}

@@ -34,7 +34,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 		v.reset, v.at = false, h.log.last
 		h.metrics.resets.Inc()
 		e := &Event{Kind: KindReset, data: []byte("{}")}
-		e.settle(h.epoch, v.at)
+		e.createFrame(h.epoch, v.at)
 		return []*Event{e}, nil
 	}
 	batch := h.log.eventsAfter(v.at)

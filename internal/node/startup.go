@@ -144,7 +144,7 @@ func (s *StartUp) Gone(uid string) {
 }
 
 // Record returns the record of the start-up. The result is false if the boot time is unknown. The record is partial
-// until the method "settle" makes it final, because the kubelet's Events about the node can be missing.
+// until makeFinal makes it final, because the kubelet's Events about the node can be missing.
 func (s *StartUp) Record() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *StartUp) Run(ctx context.Context) error {
 			s.addEvents(ctx)
 		}
 		if age >= startUpSettles && s.config.PodsListed() {
-			s.settle(ctx)
+			s.makeFinal(ctx)
 		}
 	}
 	ticker.Stop()
@@ -256,8 +256,8 @@ func (s *StartUp) readBootAgain() {
 	s.evidence.Observe(boot)
 }
 
-// settle creates the final record if the start-up is over.
-func (s *StartUp) settle(ctx context.Context) {
+// makeFinal creates the final record if the start-up is over.
+func (s *StartUp) makeFinal(ctx context.Context) {
 	s.mu.Lock()
 	t, ok := s.evidence.Timeline(s.config.Now())
 	s.mu.Unlock()

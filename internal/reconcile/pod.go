@@ -208,7 +208,7 @@ func (r *Reconciler) forgetSaved(uid string) {
 }
 
 // advance passes the pod's requests to the sources. If the evidence is settled (Evidence.Settled), advance only calls
-// the method "settle".
+// settle.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return

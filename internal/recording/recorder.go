@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record encodes an observation. If the Recorder has no file, the method "record" immediately counts the observation as
-// sent. If the Recorder has a file, the observation counts as sent only after the file has received the line.
+// record encodes an observation. If the Recorder has no file, record immediately counts the observation as sent. If the
+// Recorder has a file, the observation counts as sent only after the file has received the line.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording

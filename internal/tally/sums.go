@@ -51,7 +51,7 @@ type Sums struct {
 	counts     map[api.ReportKind]int // number of items of each kind, without the "other" item
 	bytes      int
 	hour       bool // true if maxWorkloads, maxImages, maxRegistries and the field "limit" apply
-	limit      int  // maximum size of the sums in bytes; see the method "full"
+	limit      int  // maximum size of the sums in bytes; see wouldExceedLimit
 }
 
 // NewSums returns empty sums. The number of items has no limit.
@@ -70,8 +70,8 @@ func newHour(node string) *Sums {
 	return s
 }
 
-// full reports whether the sums would exceed their limit with a new entry of the given size.
-func (s *Sums) full(size int) bool { return s.hour && s.bytes+size+othersSize > s.limit }
+// wouldExceedLimit reports whether the sums would exceed their limit with a new entry of the given size.
+func (s *Sums) wouldExceedLimit(size int) bool { return s.hour && s.bytes+size+othersSize > s.limit }
 
 // Add adds a start-up. The caller must add each start-up only once. Add ignores reconstructed start-ups.
 func (s *Sums) Add(record api.Record) {
@@ -181,7 +181,7 @@ func (s *Sums) registryTotals(name string) *api.RegistryTotals {
 	if s.registries[api.OtherRegistries] != nil {
 		named--
 	}
-	if name != api.OtherRegistries && (named >= most || s.full(size)) {
+	if name != api.OtherRegistries && (named >= most || s.wouldExceedLimit(size)) {
 		name = api.OtherRegistries
 		if r := s.registries[name]; r != nil {
 			return r
@@ -217,7 +217,7 @@ func (s *Sums) newItem(k key, from api.ReportItem) *api.ReportItem {
 	size := itemSize + sizeOfNames(names) + len(from.Causes)*causeSize
 	switch {
 	case from.Other:
-	case s.hour && s.counts[k.kind] >= most || s.full(size):
+	case s.hour && s.counts[k.kind] >= most || s.wouldExceedLimit(size):
 		k = key{kind: k.kind, other: true}
 		if item := s.items[k]; item != nil {
 			return item

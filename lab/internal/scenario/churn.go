@@ -100,10 +100,10 @@ func (c *churner) changeWorkloads(ctx context.Context, length time.Duration) err
 		every time.Duration
 		do    func(ctx context.Context, i int) error
 	}{
-		{30 * time.Second, c.roll},
+		{30 * time.Second, c.restartDeployment},
 		{45 * time.Second, c.scaleDeployment},
 		{20 * time.Second, c.runJob},
-		{30 * time.Second, c.cold},
+		{30 * time.Second, c.startColdPod},
 		{4 * time.Minute, c.deployCrashing},
 		{30 * time.Second, c.startOnOtherNode},
 		{length / 3, c.restartAgent},

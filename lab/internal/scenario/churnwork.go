@@ -104,9 +104,9 @@ func (c *churner) changeDeployment(ctx context.Context, name string, spec map[st
 	return c.awaitDeployed(ctx, name)
 }
 
-// Each call of the method "roll" restarts all pods of a Deployment, like "kubectl rollout restart". The first call only
-// creates the Deployment.
-func (c *churner) roll(ctx context.Context, i int) error {
+// restartDeployment restarts all pods of a Deployment, like "kubectl rollout restart". The first call only creates the
+// Deployment.
+func (c *churner) restartDeployment(ctx context.Context, i int) error {
 	const name = "rolled"
 	if i == 0 {
 		return errors.Join(c.createDeployment(ctx, name, 3, c.presentContainer()), c.awaitDeployed(ctx, name))
@@ -161,9 +161,9 @@ func (c *churner) runJob(ctx context.Context, i int) error {
 	return err
 }
 
-// Each call of the method "cold" creates a pod whose image is not on the node, and then deletes the pod. The images
-// come alternately from two registries.
-func (c *churner) cold(ctx context.Context, i int) error {
+// startColdPod creates a pod whose image is not on the node, and then deletes the pod. The images come alternately from
+// two registries.
+func (c *churner) startColdPod(ctx context.Context, i int) error {
 	const size = 2 << 20
 	name := fmt.Sprintf("cold-%d", i+1)
 	image, err := c.bench.Image(ctx, name, size)

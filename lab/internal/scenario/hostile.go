@@ -37,7 +37,7 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	if err := h.sendTokens(ctx); err != nil {
 		return err
 	}
-	held, err := h.silence(ctx)
+	held, err := h.openSilent(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,9 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// From each of three addresses, the method "silence" opens more connections than the agent accepts. On each connection,
-// the method sends as much of a header as the agent accepts, and then sends nothing more.
-func (h maliciousClient) silence(ctx context.Context) (silentConnections, error) {
+// openSilent opens more connections than the agent accepts, from each of three addresses. On each connection, it sends
+// as much of a header as the agent accepts, and then sends nothing more.
+func (h maliciousClient) openSilent(ctx context.Context) (silentConnections, error) {
 	held := silentConnections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
 		for range 2 * mostConnections {

@@ -49,12 +49,12 @@ func (v *Verdict) checkTrace(r otlp.Report, t agent.Timeline) {
 	root := rootOf(r)
 	v.requireSpans(r, "", wantedOf(t, root))
 	v.judgeEvents(root, t)
-	v.rollout(root, t)
+	v.checkRolloutLink(root, t)
 }
 
-// If the pod has an owner, the method "rollout" requires that the root span links to the rollout's trace, and to no
-// other trace. Without an owner, the root span must have no links.
-func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
+// checkRolloutLink requires that the root span links to the rollout's trace, and to no other trace. If the pod has no
+// owner, the root span must have no links.
+func (v *Verdict) checkRolloutLink(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {
 		links = []string{root.Attributes["podlapse.rollout.trace_id"]}
