@@ -34,7 +34,7 @@ func newDeadFleet(size, dead int, ready bool) *deadFleet {
 	return f
 }
 
-func (f *deadFleet) ask(ctx context.Context, c client.Client) (string, error) {
+func (f *deadFleet) query(ctx context.Context, c client.Client) (string, error) {
 	f.add(1)
 	defer f.add(-1)
 	var number int
@@ -75,7 +75,7 @@ func TestDeadAgentsDelayNoOthers(t *testing.T) {
 				defer stop()
 				began, responded, late := time.Now(), 0, time.Duration(0)
 				var mu sync.Mutex
-				EachDone(ctx, f.agents, perAgent, f.ask, func(i int, response Result[string]) {
+				EachDone(ctx, f.agents, perAgent, f.query, func(i int, response Result[string]) {
 					mu.Lock()
 					defer mu.Unlock()
 					if i < f.dead {
@@ -105,7 +105,7 @@ func TestDeadAgentsDelayNoOthers(t *testing.T) {
 func TestQueriesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newDeadFleet(200, 0, true)
-		Each(t.Context(), f.agents, time.Second, f.ask)
+		Each(t.Context(), f.agents, time.Second, f.query)
 		if f.most != AtOnce {
 			t.Errorf("%d queries at once, want %d", f.most, AtOnce)
 		}
@@ -120,7 +120,7 @@ func TestSilentAgentsAreLimited(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
 		late := 0
-		for _, response := range Each(ctx, f.agents, 20*time.Second, f.ask) {
+		for _, response := range Each(ctx, f.agents, 20*time.Second, f.query) {
 			if errors.Is(response.Err, ErrNotQueried) {
 				late++
 			}
@@ -138,7 +138,7 @@ func TestManyDeadAgents(t *testing.T) {
 		f := newDeadFleet(800, 400, true)
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
-		for i, response := range Each(ctx, f.agents, 8*time.Second, f.ask) {
+		for i, response := range Each(ctx, f.agents, 8*time.Second, f.query) {
 			if errors.Is(response.Err, ErrNotQueried) || (response.Err == nil) != (i >= f.dead) {
 				t.Fatalf("agent %d: %v", i, response.Err)
 			}
@@ -152,7 +152,7 @@ func TestLongestTime(t *testing.T) {
 		for _, dead := range []int{1, AtOnce, 100, 500} {
 			synctest.Test(t, func(t *testing.T) {
 				f, began := newDeadFleet(dead, dead, true), time.Now()
-				Each(t.Context(), f.agents, limit, f.ask)
+				Each(t.Context(), f.agents, limit, f.query)
 				took, longest := time.Since(began), LongestTime(dead, limit)
 				if took > longest || took < longest*2/3 {
 					t.Errorf("%d agents, %s: took %s, LongestTime is %s", dead, limit, took, longest)

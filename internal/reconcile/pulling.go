@@ -21,7 +21,7 @@ type Pulling struct {
 // Pulling returns the pods for which the kubelet can pull images. Callers share the timelines and must not change
 // them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
-	return ask(ctx, r, "pods with image pulls", func() Pulling {
+	return runQuery(ctx, r, "pods with image pulls", func() Pulling {
 		report := Pulling{Timelines: r.startingTimelines()}
 		if r.followed > 0 {
 			debugged := r.timelinesOf(func(p *pod) bool {

@@ -234,7 +234,7 @@ func (r *Reconciler) drain() {
 // Skew returns the difference between the control plane's clock and the node's clock. The result is positive if the
 // control plane's clock is ahead.
 func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
-	return ask(ctx, r, "clock skew", r.clocks.Skew)
+	return runQuery(ctx, r, "clock skew", r.clocks.Skew)
 }
 
 // EventsUsed returns the number of observed Events that added evidence to a start-up. EventsUsed is safe to call
@@ -244,7 +244,7 @@ func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 // Present returns the pods on the node, sorted by namespace and name. Among pods with the same name, the latest pod
 // comes first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "pods on the node", func() []timeline.Timeline {
+	return runQuery(ctx, r, "pods on the node", func() []timeline.Timeline {
 		return r.timelinesOf(func(*pod) bool { return true })
 	})
 }
@@ -252,7 +252,7 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 // Some returns the timelines of the pods with the given UIDs, in no particular order. The method Some omits pods that
 // are not on the node.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "some pods", func() []timeline.Timeline {
+	return runQuery(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))
 		now, skew := r.config.Now(), r.clocks.Skew()
 		for _, uid := range uids {
@@ -266,8 +266,8 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask calls a function on the goroutine in Run and returns the function's result.
-func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
+// runQuery calls a function on the goroutine in Run and returns the function's result.
+func runQuery[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	response := make(chan A, 1)
 	var err error
 	select {

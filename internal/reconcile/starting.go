@@ -15,7 +15,7 @@ const lingerTime = 5 * time.Second
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
 // the result and must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "starting pods", r.startingTimelines)
+	return runQuery(ctx, r, "starting pods", r.startingTimelines)
 }
 
 // cachedStarting is the latest result of Starting. The cache is necessary because the collectors of one scrape request

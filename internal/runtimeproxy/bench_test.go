@@ -26,7 +26,7 @@ func BenchmarkCall(b *testing.B) {
 				var took []time.Duration
 				for b.Loop() {
 					begun := time.Now()
-					if _, err := ask(b.Context(), ways[way], method, critest.Requests()[method]); err != nil {
+					if _, err := call(b.Context(), ways[way], method, critest.Requests()[method]); err != nil {
 						b.Fatal(err)
 					}
 					took = append(took, time.Since(begun))

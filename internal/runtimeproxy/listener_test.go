@@ -44,7 +44,7 @@ func TestStaleSocket(t *testing.T) {
 	startRuntime(t, runtime)
 	conn := connect(t, serveAt(t, runtime, path).path)
 	request := &runtimeapi.VersionRequest{}
-	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/Version", request); err != nil {
+	if _, err := call(t.Context(), conn, "/runtime.v1.RuntimeService/Version", request); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestClientsAreServedDuringStop(t *testing.T) {
 	proxy := serve(t, path)
 	conn := connect(t, proxy.path)
 	version := func() error {
-		_, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+		_, err := call(t.Context(), conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
 		return err
 	}
 	if err := version(); err != nil {
@@ -135,7 +135,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		_ = conn.Close()
 	}
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy notices closed connections with a delay
-		_, err := ask(
+		_, err := call(
 			t.Context(),
 			connect(t, proxy.path),
 			"/runtime.v1.RuntimeService/Version",

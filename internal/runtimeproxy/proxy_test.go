@@ -117,8 +117,8 @@ func startRuntime(t testing.TB, path string) *critest.Runtime {
 	return runtime
 }
 
-// ask calls any method, and returns the messages of the response.
-func ask(
+// call calls any method, and returns the messages of the response.
+func call(
 	ctx context.Context,
 	conn *grpc.ClientConn,
 	method string,
@@ -126,10 +126,11 @@ func ask(
 ) (response [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return askWithin(metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), conn, method, request)
+	ctx = metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace)
+	return callWithin(ctx, conn, method, request)
 }
 
-func askWithin(
+func callWithin(
 	ctx context.Context,
 	conn *grpc.ClientConn,
 	method string,
@@ -167,12 +168,12 @@ func TestResponsesAreUnchanged(t *testing.T) {
 	direct, through := connect(t, path), connect(t, serve(t, path).path)
 	parts := 0
 	for method, request := range critest.Requests() {
-		want, err := ask(t.Context(), direct, method, request)
+		want, err := call(t.Context(), direct, method, request)
 		if err != nil || len(want) == 0 ||
 			method != "/containerd.services.content.v1.Content/ListStatuses" && len(want[0]) == 0 {
 			t.Fatalf("%s: the runtime itself responds with %d messages, %v", method, len(want), err)
 		}
-		got, err := ask(t.Context(), through, method, request)
+		got, err := call(t.Context(), through, method, request)
 		if err != nil || !sameMessages(t, method, got, want) {
 			t.Errorf("%s: %d messages, %v; want %d", method, len(got), err, len(want))
 		}
@@ -215,7 +216,7 @@ func TestErrorsAreUnchanged(t *testing.T) {
 			detailed, status.New(codes.Unimplemented, "unknown service"), status.New(codes.Internal, "disk full"),
 		} {
 			runtime.Fault(func(context.Context, string) error { return want.Err() })
-			_, err := ask(t.Context(), conn, method, request)
+			_, err := call(t.Context(), conn, method, request)
 			if got := status.Convert(err); !proto.Equal(got.Proto(), want.Proto()) {
 				t.Errorf("%s: %v, want %v", method, got.Proto(), want.Proto())
 			}
@@ -270,7 +271,7 @@ func TestSlowRuntime(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+	_, err := callWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call after its deadline: %v", err)
 	}
@@ -305,7 +306,7 @@ func TestManyClients(t *testing.T) {
 		conn := connect(t, proxy.path)
 		clients.Go(func() {
 			for method, request := range critest.Requests() {
-				if got, err := ask(t.Context(), conn, method, request); err != nil || len(got) == 0 {
+				if got, err := call(t.Context(), conn, method, request); err != nil || len(got) == 0 {
 					t.Errorf("%s: %d messages, %v", method, len(got), err)
 				}
 			}
@@ -335,7 +336,7 @@ func TestStalledClients(t *testing.T) {
 		}
 	}
 	request := critest.Requests()["/runtime.v1.RuntimeService/Version"]
-	if _, err := ask(t.Context(), connect(t, proxy.path), "/runtime.v1.RuntimeService/Version", request); err != nil {
+	if _, err := call(t.Context(), connect(t, proxy.path), "/runtime.v1.RuntimeService/Version", request); err != nil {
 		t.Errorf("beside clients that do not read: %v", err)
 	}
 }

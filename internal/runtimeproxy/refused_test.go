@@ -77,7 +77,7 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 	refused := 0
 	try := func(name string, request proto.Message) {
 		refused++
-		_, err := ask(t.Context(), conn, name, request)
+		_, err := call(t.Context(), conn, name, request)
 		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want an error with its name", name, err)
 		}
@@ -129,7 +129,7 @@ func TestArgumentsAreRefused(t *testing.T) {
 			&contentapi.ListStatusesRequest{Filters: []string{"x"}}},
 	} {
 		for _, request := range requests {
-			if _, err := ask(t.Context(), conn, method, request); status.Code(err) != codes.PermissionDenied {
+			if _, err := call(t.Context(), conn, method, request); status.Code(err) != codes.PermissionDenied {
 				t.Errorf("%s %v: %v, want it refused", method, request, err)
 			}
 		}
@@ -138,7 +138,7 @@ func TestArgumentsAreRefused(t *testing.T) {
 		t.Errorf("the runtime received %v", calls)
 	}
 	layer := runtime.PutBlob(critest.Blob{Data: []byte("\x1f\x8b files of another tenant")})
-	response, err := ask(
+	response, err := call(
 		t.Context(),
 		conn,
 		"/containerd.services.content.v1.Content/Read",
@@ -163,7 +163,7 @@ func TestHeadersAreNotForwarded(t *testing.T) {
 	try := func(pairs ...string) error {
 		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), pairs...), patience)
 		defer cancel()
-		_, err := askWithin(ctx, conn, method, critest.Requests()[method])
+		_, err := callWithin(ctx, conn, method, critest.Requests()[method])
 		return err
 	}
 	if err := try(namespaceHeader, kubernetesNamespace, "containerd-lease", "l", "x-secret", "s"); err != nil {
@@ -192,7 +192,7 @@ func TestMessageLimits(t *testing.T) {
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
 	long := &runtimeapi.ContainerStatusRequest{ContainerId: strings.Repeat("c", maxRequest)}
-	_, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long)
+	_, err := call(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long)
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request of more than %d bytes: %v", maxRequest, err)
 	}
@@ -203,7 +203,7 @@ func TestMessageLimits(t *testing.T) {
 			ctx, cancel = context.WithTimeout(ctx, limit)
 			defer cancel()
 		}
-		_, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+		_, err := callWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
 		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "deadline") {
 			t.Errorf("a deadline of %s: %v", limit, err)
 		}
@@ -215,7 +215,7 @@ func TestMessageLimits(t *testing.T) {
 		maxResponse + 1: codes.ResourceExhausted} {
 		runtime.PutImage(critest.RequestedImage, 1, strings.Repeat("d", size))
 		method := "/runtime.v1.ImageService/ImageStatus"
-		if _, err := ask(t.Context(), conn, method, critest.Requests()[method]); status.Code(err) != want {
+		if _, err := call(t.Context(), conn, method, critest.Requests()[method]); status.Code(err) != want {
 			t.Errorf("a response of %d bytes: %v, want %s", size, err, want)
 		}
 	}
@@ -229,7 +229,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	conn := connect(t, proxy.path)
 	for i := range maxRefusedMethods + 50 {
 		for range 2 {
-			_, _ = ask(
+			_, _ = call(
 				t.Context(),
 				conn,
 				fmt.Sprintf("/made.up/%d%s", i, strings.Repeat("x", 500)),

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	askTimeout  = 10 * time.Second
-	maxResponse = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
-	maxPulls    = 500      // maximum number of completed pulls that agents return
-	maxRecords  = 20_000   // maximum number of records in a list: ten times as many as one agent can return
+	requestTimeout = 10 * time.Second
+	maxResponse    = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
+	maxPulls       = 500      // maximum number of completed pulls that agents return
+	maxRecords     = 20_000   // maximum number of records in a list: ten times as many as one agent can return
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.
@@ -200,17 +200,17 @@ func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
 // (docs/api.md). Objects uses only the filter's fields Namespaces, Name and LabelSelector. An agent that keeps no
 // objects responds with status 404.
 func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
-	return c.ask(ctx, filter.query(), "objects", "pods")
+	return c.getBody(ctx, filter.query(), "objects", "pods")
 }
 
 // Trace returns one start-up as JSON in the Chrome trace format, for Perfetto.
 func (c Client) Trace(ctx context.Context, namespace, name string) ([]byte, error) {
-	return c.ask(ctx, nil, "pods", namespace, name, "trace")
+	return c.getBody(ctx, nil, "pods", namespace, name, "trace")
 }
 
 func get[A any](ctx context.Context, c Client, query url.Values, path ...string) (A, error) {
 	var decoded A
-	body, err := c.ask(ctx, query, path...)
+	body, err := c.getBody(ctx, query, path...)
 	if err != nil {
 		return decoded, err
 	}
@@ -234,8 +234,8 @@ func (c Client) serverHost() string {
 	return server.Host
 }
 
-func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func (c Client) getBody(ctx context.Context, query url.Values, path ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	response, err := c.send(ctx, nil, query, path...)
 	if err != nil {

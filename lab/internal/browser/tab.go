@@ -162,9 +162,9 @@ func (t *Tab) Go(address string) error {
 	return nil
 }
 
-// Ask evaluates a JavaScript expression in a tab and decodes the value. If the value is a promise, Ask waits until the
-// promise is settled.
-func Ask[T any](t *Tab, expression string) (T, error) {
+// Eval evaluates a JavaScript expression in a tab and decodes the value. If the value is a promise, Eval waits until
+// the promise is settled.
+func Eval[T any](t *Tab, expression string) (T, error) {
 	value, err := runStep(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		return value, fmt.Errorf("evaluate %.200s: %w", expression, err)
@@ -184,7 +184,7 @@ func (t *Tab) Press(key string) error {
 func (t *Tab) Await(what, expression string, limit time.Duration) error {
 	const every = 50 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(every) {
-		is, err := Ask[bool](t, "Boolean("+expression+")")
+		is, err := Eval[bool](t, "Boolean("+expression+")")
 		if err != nil {
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}
@@ -193,7 +193,7 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 		}
 		if time.Since(began) > limit {
 			// The content of the page usually shows the problem best.
-			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
+			shown, _ := Eval[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
 			return fmt.Errorf("wait for %s: the condition was still not true after %s; the page shows: %s", what,
 				limit, shown)
 		}

@@ -13,7 +13,7 @@ import (
 // container's ID. The plugin creates each file with O_EXCL, so no lock is necessary.
 type addressFiles struct{ dir string }
 
-// reserve returns the address of a container. If the container has no address yet, reserve reserves the first free
+// reserve returns the address of a container. If the container has no address yet, reserve chooses the first free
 // address.
 func (l addressFiles) reserve(id string) (string, error) {
 	if ip := l.find(id); ip != "" {

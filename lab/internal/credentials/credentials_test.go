@@ -25,7 +25,7 @@ func newStore(t *testing.T) (Store, Login) {
 	return s, login
 }
 
-func ask(apiVersion, image string) string {
+func requestText(apiVersion, image string) string {
 	return `{"apiVersion": "` + apiVersion + `", "kind": "CredentialProviderRequest", "image": "` + image + `"}`
 }
 
@@ -39,7 +39,7 @@ func (s Store) call(t *testing.T, input string) (status int, stdout, stderr stri
 // TestResponse compares the response with the example in the kubelet's documentation of the API.
 func TestResponse(t *testing.T) {
 	s, login := newStore(t)
-	status, stdout, stderr := s.call(t, ask("credentialprovider.kubelet.k8s.io/v1", image))
+	status, stdout, stderr := s.call(t, requestText("credentialprovider.kubelet.k8s.io/v1", image))
 	var response map[string]any
 	if err := json.Unmarshal([]byte(stdout), &response); err != nil || status != 0 || stderr != "" {
 		t.Fatalf("status %d, %v, %s", status, err, stderr)
@@ -70,14 +70,14 @@ func TestFaults(t *testing.T) {
 	if err := s.SetFaults(Fault{Image: image, Delay: delay}, Fault{Image: "r/broken", Fail: "no route"}); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := s.call(t, ask(APIVersion, image)); status != 0 {
+	if status, _, stderr := s.call(t, requestText(APIVersion, image)); status != 0 {
 		t.Errorf("delayed: %s", stderr)
 	}
 	runs, err := s.Runs(image)
 	if err != nil || len(runs) != 1 || runs[0].EndAt.Sub(runs[0].StartAt) < delay {
 		t.Errorf("runs %+v, %v, want a run of at least %s", runs, err, delay)
 	}
-	status, stdout, stderr := s.call(t, ask(APIVersion, "r/broken"))
+	status, stdout, stderr := s.call(t, requestText(APIVersion, "r/broken"))
 	if status == 0 || stdout != "" || stderr != "no route\n" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 	if err := s.SetFaults(); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := s.call(t, ask(APIVersion, "r/broken")); status != 0 {
+	if status, _, stderr := s.call(t, requestText(APIVersion, "r/broken")); status != 0 {
 		t.Errorf("after the end of the fault: %s", stderr)
 	}
 }
@@ -95,8 +95,8 @@ func TestFaults(t *testing.T) {
 func TestInvalidRequests(t *testing.T) {
 	s, login := newStore(t)
 	for input, want := range map[string]string{
-		"":               "parse the kubelet's request",
-		ask("v2", image): `API version "v2"`,
+		"":                       "parse the kubelet's request",
+		requestText("v2", image): `API version "v2"`,
 		`{"kind": "Pod", "apiVersion": "credentialprovider.kubelet.k8s.io/v1"}`: `"Pod"`,
 	} {
 		status, stdout, stderr := s.call(t, input)
@@ -105,7 +105,7 @@ func TestInvalidRequests(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	if Main(nil, strings.NewReader(ask(APIVersion, image)), &stderr, &stderr) == 0 {
+	if Main(nil, strings.NewReader(requestText(APIVersion, image)), &stderr, &stderr) == 0 {
 		t.Error("a call without the directory is accepted")
 	}
 }
@@ -114,7 +114,7 @@ func TestInvalidRequests(t *testing.T) {
 // password.
 func TestPasswordIsOnlyInLogin(t *testing.T) {
 	s, login := newStore(t)
-	if status, _, stderr := s.call(t, ask(APIVersion, image)); status != 0 {
+	if status, _, stderr := s.call(t, requestText(APIVersion, image)); status != 0 {
 		t.Fatal(stderr)
 	}
 	log, err := os.ReadFile(s.logFile())

@@ -15,7 +15,7 @@ func TestIgnoredParts(t *testing.T) {
 		{"#/pods/team-0", message + "pods/team-0."},
 		{"#/quality", ""},
 	} {
-		ask[int](t, tab, `(location.hash = `+quoted(c[0])+`, 0)`)
+		eval[int](t, tab, `(location.hash = `+quoted(c[0])+`, 0)`)
 		must(t, tab.Await(c[0], `location.hash === `+quoted(c[0])+` && (document.querySelector('#alert').hidden ? '' :
 			document.querySelector('#alert').textContent) === `+quoted(c[1]), soon))
 	}

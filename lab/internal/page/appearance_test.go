@@ -19,10 +19,10 @@ func TestForcedColors(t *testing.T) {
 	must(t, tab.Await("the colors to be forced",
 		`matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
 	requireColored(t, tab, ".row .bar", ".row .swatch")
-	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	eval[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
 	requireColored(t, tab, ".wf-bar", ".cause-bar i", ".legend .swatch")
-	must(t, tab.Go("http://"+s.address+"/"+comparisonOf(t, ask[string](t, tab, `location.hash`))))
+	must(t, tab.Go("http://"+s.address+"/"+comparisonOf(t, eval[string](t, tab, `location.hash`))))
 	must(t, tab.Await("the comparison", `document.querySelectorAll('.bars i').length > 5`, soon))
 	requireColored(t, tab, ".bars i")
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
@@ -42,7 +42,7 @@ func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	picture, err := png.Decode(file)
 	must(t, err)
 	for _, selector := range selectors {
-		middle := ask[[]int](t, tab, `(() => {
+		middle := eval[[]int](t, tab, `(() => {
 			const r = document.querySelector(`+quoted(selector)+`).getBoundingClientRect();
 			return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor); })()`)
 		red, green, blue, _ := picture.At(middle[0], middle[1]).RGBA()
@@ -56,9 +56,9 @@ func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 // one of its causes, a bar in the list of start-ups would be invisible.
 func TestCausesHaveColors(t *testing.T) {
 	tab := openModules(t)
-	causes := ask[[][]string](t, tab, `(async () => {
+	causes := eval[[][]string](t, tab, `(async () => {
 		const colors = getComputedStyle(document.documentElement);
-		return `+moduleExports("words.js")+`.causeNames().map((c) => [c, colors.getPropertyValue('--' + c)]); })()`)
+		return `+exportsOf("words.js")+`.causeNames().map((c) => [c, colors.getPropertyValue('--' + c)]); })()`)
 	if len(causes) < 10 {
 		t.Errorf("the page knows only the causes %q", causes)
 	}
@@ -75,9 +75,9 @@ func TestTheme(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := openTab(t, wide) // wide uses the system's dark theme
 	must(t, tab.Go("http://"+s.address+"/"))
-	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
+	ground := func() string { return eval[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
 	press := func(want string) string {
-		ask[int](t, tab, `(document.querySelector('#theme').click(), 0)`)
+		eval[int](t, tab, `(document.querySelector('#theme').click(), 0)`)
 		must(t, tab.Await(want, `document.querySelector('#theme').innerText === 'theme: `+want+`'`, soon))
 		return ground()
 	}
@@ -102,8 +102,8 @@ func TestTextIsComplete(t *testing.T) {
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
 	for _, width := range []int64{390, 1440} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
-		cut := ask[[]string](t, tab, `(async () => {
-			const { PodView } = `+moduleExports("podview.js")+`, usual = window.fetch;
+		cut := eval[[]string](t, tab, `(async () => {
+			const { PodView } = `+exportsOf("podview.js")+`, usual = window.fetch;
 			const record = (await (await fetch('api/v1/pods')).json()).items[0];
 			const phase = { ...record.phases.find((p) => p.container), phase: 'unattributed',
 				merged_with: ['volumes', 'network', 'sandbox', 'kubelet_sync', 'pull'] };
@@ -134,13 +134,13 @@ func TestEveryWidth(t *testing.T) {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
 		must(t, tab.Go("http://"+s.address+"/#/"))
 		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
-		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
+		pod := eval[string](t, tab, `document.querySelector('.row.state-starting').hash`)
 		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/quality", "#/workloads", "#/images",
 			"#/node", "#/workloads?owner=shop/StatefulSet/web", "#/pods/shop/web-0", comparisonOf(t, pod),
 			"#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
-			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
+			eval[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
 			time.Sleep(150 * time.Millisecond)
-			if over := ask[int](t, tab, Overflow); over > 0 {
+			if over := eval[int](t, tab, Overflow); over > 0 {
 				t.Errorf("%s is %d pixels too wide for a window of %d", fragment, over, width)
 			}
 		}

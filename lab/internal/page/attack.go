@@ -26,7 +26,7 @@ var attacks = map[string]string{
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()
-		done, err := browser.Ask[string](t, `(async () => {
+		done, err := browser.Eval[string](t, `(async () => {
 			let refused = '';
 			try { `+code+` } catch (error) { refused = String(error); }
 			await new Promise((resolve) => setTimeout(resolve, 100));

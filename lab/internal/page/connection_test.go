@@ -23,15 +23,15 @@ func TestPathPrefix(t *testing.T) {
 		must(t, tab.Go(proxy+prefix))
 		must(t, tab.Await("live rows", Live+` && document.querySelector('.row.state-starting')`, soon))
 		row := `document.querySelector('.row.state-starting')`
-		link := ask[string](t, tab, row+`.href`)
+		link := eval[string](t, tab, row+`.href`)
 		if !strings.HasPrefix(link, proxy+prefix+"#/pods/") {
 			t.Errorf("a row leads to %s", link)
 		}
-		ask[int](t, tab, `(`+row+`.click(), 0)`)
+		eval[int](t, tab, `(`+row+`.click(), 0)`)
 		waterfall := `document.querySelectorAll('.wf-rows > *').length > 5`
 		must(t, tab.Await("the waterfall", waterfall, soon))
 		for _, of := range []string{"trace", "JSON"} {
-			if status := ask[int](t, tab,
+			if status := eval[int](t, tab,
 				`fetch([...document.querySelectorAll('.pod-links a')].find((a) =>
 					a.textContent.includes('`+of+`')).href).then((r) => r.status)`); status != http.StatusOK {
 				t.Errorf("the link %s returns status %d", of, status)
@@ -41,7 +41,7 @@ func TestPathPrefix(t *testing.T) {
 		must(t, tab.Go(link)) // a user who received the link opens it
 		must(t, tab.Await("the waterfall", waterfall, soon))
 		for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
-			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
+			eval[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
 			must(t, tab.Await(view, `document.querySelector('.`+view+`-view .verdict').textContent.length > 5`, soon))
 		}
 		requireNoComplaints(t, tab)
@@ -104,7 +104,7 @@ func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	must(t, tab.Go("http://"+first.address+"/"))
 	row := `document.querySelector('.row.state-starting')`
 	must(t, tab.Await("a starting pod", row, soon))
-	ask[int](t, tab, `(`+row+`.click(), 0)`)
+	eval[int](t, tab, `(`+row+`.click(), 0)`)
 	state := `document.querySelector('.badge').textContent`
 	must(t, tab.Await("its waterfall", state+`.includes('starting')`, soon))
 	first.stop()
@@ -118,9 +118,9 @@ func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	standIn(t, "--pods=0", "--listen-address="+first.address)
 	must(t, tab.Await("the note that the agent no longer knows the start-up",
 		`document.querySelector('.notes').innerText.includes('no longer knows this start-up')`, 3*soon))
-	shown := ask[string](t, tab, state)
+	shown := eval[string](t, tab, state)
 	time.Sleep(2500 * time.Millisecond)
-	if later := ask[string](t, tab, state); later != shown {
+	if later := eval[string](t, tab, state); later != shown {
 		t.Errorf("the duration still grows, from %q to %q", shown, later)
 	}
 }
@@ -173,9 +173,9 @@ func TestStreamResumes(t *testing.T) {
 	mu.Lock()
 	listed := lists
 	mu.Unlock()
-	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a computer wakes up
+	eval[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a computer wakes up
 	must(t, tab.Await("the page to be live", Live, soon))
-	took := ask[string](t, tab, `document.querySelector('.rows').innerText`)
+	took := eval[string](t, tab, `document.querySelector('.rows').innerText`)
 	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
 	mu.Lock()
 	defer mu.Unlock()
@@ -195,11 +195,11 @@ func TestRequestsOfHiddenViews(t *testing.T) {
 	const requests = `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) =>
 		name.endsWith('/api/v1/pulls?limit=100') || name.endsWith('/api/v1/registries')).length`
 	must(t, tab.Await("the repeated request for pulls", requests+` >= 2`, soon))
-	ask[int](t, tab, `(location.hash = '#/', 0)`)
+	eval[int](t, tab, `(location.hash = '#/', 0)`)
 	must(t, tab.Await("changes", `document.querySelector('.row.state-starting')`, soon))
-	before := ask[int](t, tab, requests)
+	before := eval[int](t, tab, requests)
 	time.Sleep(5500 * time.Millisecond) // longer than the interval between two requests of a view
-	if after := ask[int](t, tab, requests); after != before {
+	if after := eval[int](t, tab, requests); after != before {
 		t.Errorf("the page sent %d requests for views that are not open", after-before)
 	}
 }
@@ -212,7 +212,7 @@ func TestHiddenPageDisconnects(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("the page to be live", Live, soon))
 	hide := func(hidden bool) {
-		ask[int](t, tab, fmt.Sprintf(`(() => {
+		eval[int](t, tab, fmt.Sprintf(`(() => {
 			const usual = window.usual ??= window.setTimeout;
 			window.setTimeout = (does, after) => usual(does, after === 20000 ? 200 : after);
 			Object.defineProperty(document, 'hidden', { configurable: true, get: () => %t });

@@ -49,7 +49,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 		must(t, tab.Show(look))
 		must(t, tab.Go("http://"+s.address+"/#/"))
 		must(t, tab.Await("all start-ups", `Number(document.querySelector('.chip b')?.textContent) > 10`, soon))
-		if shown := ask[[]string](t, tab,
+		if shown := eval[[]string](t, tab,
 			`[...document.querySelectorAll('.rows > a.row:not([hidden])')].map((row) => row.href)`); len(shown) > len(
 			links) {
 			links = shown
@@ -75,9 +75,9 @@ func TestHostileNamesAndMessages(t *testing.T) {
 					`(!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5)
 						&& (!document.querySelector('.node-view') || document.querySelector('.cause-bar i'))`,
 					soon))
-			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()),
+			eval[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()),
 				document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)
-			ask[int](t, tab, `(document.querySelector('.wf-event')?.focus(), 0)`)
+			eval[int](t, tab, `(document.querySelector('.wf-event')?.focus(), 0)`)
 			must(t,
 				tab.Await("frames",
 					`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))))`,
@@ -89,7 +89,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 
 func check(t *testing.T, tab *browser.Tab, where string) {
 	t.Helper()
-	for _, wrong := range ask[[]string](t, tab, findAttacks) {
+	for _, wrong := range eval[[]string](t, tab, findAttacks) {
 		t.Errorf("%s: %.300s", where, wrong)
 	}
 	for _, complaint := range tab.Complaints() {

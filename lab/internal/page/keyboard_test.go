@@ -21,13 +21,13 @@ func TestKeyboardNavigation(t *testing.T) {
 		}
 	}
 	// The function Press would also type the slash into the search field, so the test dispatches the event itself.
-	ask[int](t, tab, `(document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 0)`)
+	eval[int](t, tab, `(document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 0)`)
 	press("team-3")
 	must(t, tab.Await("the search to be in the address", `location.hash === '#/?q=team-3'`, soon))
 	must(t, tab.Await("the rows of the search", `[...document.querySelectorAll('.row:not([hidden]) .pod small')]
 		.every((of) => of.textContent.startsWith('team-3'))`, soon))
 	press(kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)
-	second := ask[string](t, tab, `document.activeElement.dataset.uid ?? ''`)
+	second := eval[string](t, tab, `document.activeElement.dataset.uid ?? ''`)
 	if rows, err := Rows(tab); err != nil || second != rows[1].UID {
 		t.Errorf("the focus is on %q, want the second row: %v", second, err)
 	}
@@ -36,11 +36,11 @@ func TestKeyboardNavigation(t *testing.T) {
 	press(kb.ArrowDown)
 	must(t, tab.Await("the first phase in focus",
 		`document.activeElement === document.querySelector('.wf-rows').firstElementChild`, soon))
-	if reported := ask[string](t, tab, Detail); reported == "" {
+	if reported := eval[string](t, tab, Detail); reported == "" {
 		t.Error("the page must show the details of the focused phase")
 	}
-	phases := ask[int](t, tab, `document.querySelectorAll('.wf-rows > *').length`)
-	pull := ask[int](t, tab, `[...document.querySelector('.wf-rows').children]
+	phases := eval[int](t, tab, `document.querySelectorAll('.wf-rows > *').length`)
+	pull := eval[int](t, tab, `[...document.querySelector('.wf-rows').children]
 		.findIndex((row) => row.classList.contains('can-open'))`)
 	for range pull {
 		press(kb.ArrowDown)
@@ -67,16 +67,16 @@ func TestKeysOutsideTheList(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/#/?cause=app"))
 	cause := `document.querySelector('.tools select')`
 	must(t, tab.Await("the selected cause", cause+`.value === 'app'`, soon))
-	ask[int](t, tab, `(`+cause+`.focus(), 0)`)
+	eval[int](t, tab, `(`+cause+`.focus(), 0)`)
 	must(t, tab.Press(kb.Escape))
 	must(t, tab.Await("the focus to leave the select", `document.activeElement === document.body`, soon))
-	if shown := ask[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
+	if shown := eval[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
 		t.Errorf("the select element and the address have the values %q", shown)
 	}
 	for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
-		ask[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
+		eval[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
 		must(t, tab.Await(view, `document.querySelector('.`+view+`-view')`, soon))
-		if !ask[bool](t, tab, `document.body.dispatchEvent(
+		if !eval[bool](t, tab, `document.body.dispatchEvent(
 			new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true }))`) {
 			t.Errorf("view %s does not scroll with the arrow keys", view)
 		}
@@ -97,7 +97,7 @@ func TestRowOrderMatchesScreen(t *testing.T) {
 	look := func(where string) {
 		t.Helper()
 		for range 10 {
-			if seen := ask[[]int](t, tab, tops); len(seen) < 5 || !slices.IsSorted(seen) {
+			if seen := eval[[]int](t, tab, tops); len(seen) < 5 || !slices.IsSorted(seen) {
 				t.Fatalf("%s: the elements must have the same order as on the screen, but their vertical "+
 					"positions are %v", where, seen)
 			}
@@ -105,12 +105,12 @@ func TestRowOrderMatchesScreen(t *testing.T) {
 		}
 	}
 	look("at the top")
-	focused := ask[string](t, tab, `(() => { const row = document.querySelectorAll('.row:not([hidden])')[3];
+	focused := eval[string](t, tab, `(() => { const row = document.querySelectorAll('.row:not([hidden])')[3];
 		row.focus(); return row.dataset.uid; })()`)
 	for _, y := range []int{3000, 1500, 6000, 0} {
-		ask[int](t, tab, fmt.Sprintf(`(window.scrollTo(0, %d), 0)`, y))
+		eval[int](t, tab, fmt.Sprintf(`(window.scrollTo(0, %d), 0)`, y))
 		look(fmt.Sprintf("%d pixels down", y))
-		if is := ask[string](t, tab, `document.activeElement.dataset.uid ?? ''`); is != focused {
+		if is := eval[string](t, tab, `document.activeElement.dataset.uid ?? ''`); is != focused {
 			t.Fatalf("%d pixels down, the focus is on %q, want %q", y, is, focused)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func follow(t *testing.T, tab *browser.Tab, selector string) {
 	t.Helper()
 	must(t, tab.Await(selector, `document.querySelector(`+quoted(selector)+`)?.checkVisibility()`, soon))
-	ask[int](t, tab, `(document.querySelector(`+quoted(selector)+`).click(), 0)`)
+	eval[int](t, tab, `(document.querySelector(`+quoted(selector)+`).click(), 0)`)
 }
 
 // The expression listed returns the number of start-ups in the list.
@@ -36,7 +36,7 @@ func TestLinksBetweenViews(t *testing.T) {
 	follow(t, tab, ".pod-view .facts a")
 	must(t, tab.Await("the pods of the workload", `document.querySelector('.token')?.innerText
 		.startsWith('workload team-') && `+listed+` === 3`, soon))
-	address := ask[string](t, tab, `location.href`)
+	address := eval[string](t, tab, `location.href`)
 
 	follow(t, tab, ".row:not([hidden])")
 	follow(t, tab, ".pod-view td:nth-child(2) > a")
@@ -66,7 +66,7 @@ func TestWorkloads(t *testing.T) {
 	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/workloads"))
 	must(t, tab.Await("the workloads", `document.querySelectorAll('tbody tr').length === 21`, soon))
-	wrong := ask[[]string](t, tab, `(async () => {
+	wrong := eval[[]string](t, tab, `(async () => {
 		const items = (await (await fetch('api/v1/pods?limit=500')).json()).items;
 		const of = (r) => r.owner.kind + '/' + r.owner.name + ' ' + r.namespace;
 		const wrong = [];
@@ -100,8 +100,8 @@ func TestComparison(t *testing.T) {
 			`a.hash.includes('a='))`,
 		soon,
 	))
-	uid := ask[string](t, tab, `new URLSearchParams(location.hash.split('?')[1]).get('uid')`)
-	ask[int](
+	uid := eval[string](t, tab, `new URLSearchParams(location.hash.split('?')[1]).get('uid')`)
+	eval[int](
 		t,
 		tab,
 		`([...document.querySelectorAll('.pod-links a')].find((a) => a.innerText === 'Compare').click(), 0)`,
@@ -109,12 +109,12 @@ func TestComparison(t *testing.T) {
 	must(t, tab.Await("the choice", `document.querySelector('.verdict').innerText.startsWith('Choose the start-up')`,
 		soon))
 	must(t, tab.Await("the other start-ups of the workload", listed+` === 2`, soon))
-	if ask[bool](t, tab, `document.querySelector('.row:not([hidden])[data-uid="`+uid+`"]') !== null`) {
+	if eval[bool](t, tab, `document.querySelector('.row:not([hidden])[data-uid="`+uid+`"]') !== null`) {
 		t.Error("the page offers to compare the start-up with itself")
 	}
 	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars').length > 20`, soon))
-	wrong := ask[[]string](t, tab, `(async () => {
+	wrong := eval[[]string](t, tab, `(async () => {
 		const query = new URLSearchParams(location.hash.split('?')[1]);
 		const [a, b] = await Promise.all(['a', 'b'].map(async (side) => {
 			const [namespace, name, uid] = query.get(side).split('/');
@@ -135,7 +135,7 @@ func TestComparison(t *testing.T) {
 	for _, w := range wrong {
 		t.Errorf("%s", w)
 	}
-	before := ask[string](t, tab, `document.querySelector('.compare-view .verdict').innerText`)
+	before := eval[string](t, tab, `document.querySelector('.compare-view .verdict').innerText`)
 	follow(t, tab, ".compare-view .tools a")
 	must(t, tab.Await("the swapped comparison", `document.querySelector('.compare-view .verdict').innerText !== `+
 		quoted(before), soon))
@@ -146,8 +146,8 @@ func TestComparison(t *testing.T) {
 // must add up these phases.
 func TestMergedPhases(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { compareCharts } = `+moduleExports("compare.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { compareCharts } = `+exportsOf("compare.js")+`;
 		const row = (phase, merged, container, from, to) => ({ kind: 'phase', phase, merged, container, attempt: 0,
 			cause: phase, from, to, seconds: to - from, error: 0.5, open: false });
 		const a = { total: 9, rows: [row('volumes', ['network', 'sandbox'], '', 0, 4), row('unattributed',
@@ -186,7 +186,7 @@ func TestTimeRange(t *testing.T) {
 	}
 	must(t, tab.Go("http://"+s.address+"/#/?from="+day+"12:00:05Z"))
 	must(t, tab.Await("the field", `document.querySelector('.custom input')?.value === '2026-03-01T12:00:05'`, soon))
-	ask[int](t, tab, `(() => { const field = document.querySelectorAll('.custom input')[1];
+	eval[int](t, tab, `(() => { const field = document.querySelectorAll('.custom input')[1];
 		field.value = '2026-03-01T12:10:00'; field.dispatchEvent(new Event('change')); return 0; })()`)
 	must(t, tab.Await("the address", `decodeURIComponent(location.hash) === '#/?from=`+day+`12:00:05Z&to=`+day+
 		`12:10:00Z'`, soon))
@@ -201,9 +201,9 @@ func TestLocalTime(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await("UTC", created+`?.includes('2026-03-01 12:00:00.000 UTC')`, soon))
-	ask[int](t, tab, `(Date.prototype.getTimezoneOffset = () => -90, document.querySelector('#zone').click(), 0)`)
+	eval[int](t, tab, `(Date.prototype.getTimezoneOffset = () => -90, document.querySelector('#zone').click(), 0)`)
 	must(t, tab.Await("local time", created+`.includes('2026-03-01 13:30:00.000 +01:30')`, soon))
-	link := ask[string](t, tab, `location.href`)
+	link := eval[string](t, tab, `location.href`)
 	must(t, tab.Go("about:blank"))
 	must(t, tab.Go(link))
 	must(t, tab.Await("the stored choice", `document.querySelector('#zone').innerText === 'time: local'`, soon))
@@ -214,8 +214,8 @@ func TestLocalTime(t *testing.T) {
 // untrusted text.
 func TestSharing(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { explainPod, explainWorkload, linkOf } = `+moduleExports("share.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { explainPod, explainWorkload, linkOf } = `+exportsOf("share.js")+`;
 		const at = (address, node) => { const url = new URL(address); return linkOf({ hostname: url.hostname,
 			href: url.href, hash: url.hash }, node); };
 		return [explainPod('shop', 'web-0'), explainPod('shop', 'x; rm -rf'), explainPod('$(id)', 'x'),
@@ -244,12 +244,12 @@ func TestSharing(t *testing.T) {
 	}
 	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await("the button", `document.querySelector('.share button')?.title.includes('explain')`, soon))
-	ask[int](t, tab, `(Object.defineProperty(navigator, 'clipboard', { value: {
+	eval[int](t, tab, `(Object.defineProperty(navigator, 'clipboard', { value: {
 		writeText: async (text) => { window.copied = text; } } }), document.querySelector('.share button').click(), 0)`)
 	must(t, tab.Await("the copied command", `document.querySelector('.share button').innerText === 'Copied' &&
 		window.copied === 'kubectl podlapse explain ' + document.querySelector('.pod-title h1').innerText +
 			' -n team-0'`, soon))
-	ask[int](t, tab, `(navigator.clipboard.writeText = async () => { throw new Error('refused'); },
+	eval[int](t, tab, `(navigator.clipboard.writeText = async () => { throw new Error('refused'); },
 		document.querySelectorAll('.share button')[1].click(), 0)`)
 	must(t, tab.Await("the text to copy",
 		`document.querySelectorAll('.share code')[1].innerText.startsWith('kubectl podlapse page standin')`, soon))
@@ -266,10 +266,10 @@ func TestCommandNamesMissingFilters(t *testing.T) {
 		"#/?cause=registry":                                    "", // without a workload, there is no command
 		"#/?owner=shop/Deployment/web&a=shop/web-0/1&sort=pod": "",
 	} {
-		ask[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
+		eval[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
 		must(t, tab.Await(hash, `document.querySelector('main .share small').textContent === `+quoted(want), soon))
 	}
-	ask[int](t, tab, `(location.hash = '#/?owner=shop/Deployment/web&cause=disk', 0)`)
+	eval[int](t, tab, `(location.hash = '#/?owner=shop/Deployment/web&cause=disk', 0)`)
 	must(t, tab.Await("the command", `document.querySelector('.share button').title ===
 		'kubectl podlapse explain deploy/web -n shop --node standin' &&
 		document.querySelector('main .share small').textContent === 'without the filters: cause'`, soon))
@@ -286,7 +286,7 @@ func TestCommandsOfNode(t *testing.T) {
 		"#/registries?registry=r.example:5000": "kubectl podlapse registries --node standin | " +
 			"without the filters: registry",
 	} {
-		ask[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
+		eval[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
 		must(t, tab.Await(hash, `(() => { const share = document.querySelector('main .share');
 			return location.hash === `+quoted(hash)+` && share.querySelector('button').checkVisibility() &&
 				share.querySelector('button').title + ' | ' + share.querySelector('small').textContent; })() === `+
@@ -300,7 +300,7 @@ func TestUnpackRowsDiffer(t *testing.T) {
 	follow(t, tab, ".row:not([hidden])")
 	follow(t, tab, ".can-open")
 	must(t, tab.Await("the layers", `document.querySelector('.wf-layer')`, soon))
-	labels := ask[[]string](
+	labels := eval[[]string](
 		t,
 		tab,
 		`[...document.querySelectorAll('.wf-rows .wf-label')].map((label) => label.innerText)

@@ -19,8 +19,8 @@ func TestDeletedPods(t *testing.T) {
 // TestStartUpInProgressGrows checks that the duration of a start-up in progress grows with the browser's clock.
 func TestStartUpInProgressGrows(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]float64](t, tab, `(async () => {
-		const { age, startUpOf, stuckIn } = `+moduleExports("startup.js")+`;
+	got := eval[[]float64](t, tab, `(async () => {
+		const { age, startUpOf, stuckIn } = `+exportsOf("startup.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
 		const last = record.phases.at(-1).seconds;
 		return ['starting', 'ready'].flatMap((state) => { const s = startUpOf({ ...record, state }, 1000);
@@ -34,9 +34,9 @@ func TestStartUpInProgressGrows(t *testing.T) {
 // over.
 func TestSlowestWorkloadInProgress(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
-			{ GroupsView } = `+moduleExports("groupsview.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`, { parse } = `+exportsOf("address.js")+`,
+			{ GroupsView } = `+exportsOf("groupsview.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		return ['starting', 'ready'].map((state) => {
 			const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
@@ -56,7 +56,7 @@ func TestSlowestWorkloadInProgress(t *testing.T) {
 // owner.
 func TestSlowestWorkload(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
+	got := eval[[]string](t, tab, `(async () => {
 		`+workloadsView()+`
 		const add = (name, seconds, error, owner) => known.update({ ...record, namespace: 'shop', name, uid: name,
 			owner, state: 'ready', total_seconds: seconds, total_error_seconds: error }, performance.now());
@@ -78,8 +78,8 @@ func TestSlowestWorkload(t *testing.T) {
 // TestPercentiles checks that the page uses the nearest rank of successful start-ups, as the command line does.
 func TestPercentiles(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { percentile, workloadsOf } = `+moduleExports("groups.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { percentile, workloadsOf } = `+exportsOf("groups.js")+`;
 		const s = (total, state) => ({ workload: 'w', total, state, error: 0, seenAt: 0, causes: [] });
 		const [group] = workloadsOf([s(2.7, 'ready'), s(9.8, 'succeeded'), s(60, 'failed'), s(0.1, 'deleted'),
 			s(3600, 'given_up'), s(1, 'starting')], 0);
@@ -95,8 +95,8 @@ func TestPercentiles(t *testing.T) {
 // gone.
 func TestPodDeletedDuringList(t *testing.T) {
 	tab := openModules(t)
-	if gone := ask[bool](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`;
+	if gone := eval[bool](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known();
 		known.expectList();
@@ -112,8 +112,8 @@ func TestPodDeletedDuringList(t *testing.T) {
 // deleted first.
 func TestDeletedPodsAreLimited(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known();
 		for (let i = 0; i < 1100; i++) known.update({ ...record, uid: 'u' + i }, 0);
@@ -129,8 +129,8 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 // must request the end of each start-up. It must not show a start-up whose end the agent does not know.
 func TestPodDeletedWhileStarting(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Feed } = `+moduleExports("feed.js")+`, { Known } = `+moduleExports("known.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Feed } = `+exportsOf("feed.js")+`, { Known } = `+exportsOf("known.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		let source;
 		window.EventSource = class extends EventTarget { constructor() { super(); source = this; } close() {} };
@@ -164,9 +164,9 @@ func TestHeadingAndCountsMatchList(t *testing.T) {
 	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all start-ups", listed+` === 60`, soon))
-	shown := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
-			{ StartUpsView } = `+moduleExports("startupsview.js")+`;
+	shown := eval[[]string](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`, { parse } = `+exportsOf("address.js")+`,
+			{ StartUpsView } = `+exportsOf("startupsview.js")+`;
 		const records = (await (await fetch('api/v1/pods?limit=4')).json()).items;
 		const known = new Known();
 		const names = ['slow', 'typo', 'pair', 'pair'];

@@ -51,13 +51,13 @@ func TestLoad(t *testing.T) {
 	if cost > 0.02 {
 		t.Errorf("the stand-in used %.1f %% of a core", 100*cost)
 	}
-	if shown := ask[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
+	if shown := eval[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
 		t.Errorf("the page contains %d of 500 rows", shown)
 	}
-	took := ask[[]string](t, tab,
+	took := eval[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
 	time.Sleep(3 * time.Second)
-	if later := ask[[]string](t, tab,
+	if later := eval[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(
 		later, "") == strings.Join(took, "") {
 		t.Error("the durations of starting pods must change")
@@ -77,7 +77,7 @@ func TestBusy(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
-	ask[int](t, tab, `setInterval(() => { const began = performance.now();
+	eval[int](t, tab, `setInterval(() => { const began = performance.now();
 		while (performance.now() - began < 30); }, 100)`)
 	busy, err := tab.Busy(2 * time.Second)
 	must(t, err)

@@ -16,16 +16,16 @@ func openModules(t *testing.T) *browser.Tab {
 	return tab
 }
 
-// moduleExports returns a JavaScript expression for the exports of one of the page's modules.
-func moduleExports(name string) string {
+// exportsOf returns a JavaScript expression for the exports of one of the page's modules.
+func exportsOf(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
 }
 
 // TestRetryAfter checks that the page waits longer before each new request to an overloaded agent.
 func TestRetryAfter(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]float64](t, tab, `(async () => {
-		const { ask } = `+moduleExports("ask.js")+`, began = performance.now(), usual = window.fetch;
+	got := eval[[]float64](t, tab, `(async () => {
+		const { ask } = `+exportsOf("ask.js")+`, began = performance.now(), usual = window.fetch;
 		let asked = 0;
 		window.fetch = async (path, options) => (path !== 'x' ? usual(path, options) :
 			++asked < 3 ? new Response('{}', { status: asked === 1 ? 503 : 429, headers: { 'Retry-After': '1' } }) :
@@ -51,12 +51,12 @@ func TestVisible(t *testing.T) {
 		"e\u0301\u0301\u0301\u0301\u0301\u0301": "e\u0301\u0301\u0301\u0301",
 		"0123456789012345678901234567890":       "01234567890123456789… (11 more)",
 	} {
-		if got := ask[string](t, tab,
-			`(async () => `+moduleExports("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
+		if got := eval[string](t, tab,
+			`(async () => `+exportsOf("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if got := ask[string](t, tab, `(async () => `+moduleExports("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
+	if got := eval[string](t, tab, `(async () => `+exportsOf("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
 		t.Errorf("an unpaired surrogate: %q", got)
 	}
 }

@@ -29,7 +29,7 @@ func TestNodeStartUp(t *testing.T) {
 		`.innerText.includes('in progress')`, soon))
 	must(t, tab.Await("the completed start-up", panel+`.innerText.includes('from boot to the first ready workload')`,
 		2*soon))
-	rows := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('tbody tr')].map((row) =>
+	rows := eval[[]string](t, tab, `[...`+panel+`.querySelectorAll('tbody tr')].map((row) =>
 		[...row.cells].map((cell) => [...cell.children].map((c) => c.textContent).filter(Boolean)
 			.join(', ')).join(' | '))`)
 	want := []string{
@@ -43,25 +43,25 @@ func TestNodeStartUp(t *testing.T) {
 	if !slices.Equal(rows, want) {
 		t.Errorf("the rows are %q, want %q", rows, want)
 	}
-	bars := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('.cause-bar i')].map((i) =>
+	bars := eval[[]string](t, tab, `[...`+panel+`.querySelectorAll('.cause-bar i')].map((i) =>
 		i.className + ' ' + Number(i.style.flexGrow).toFixed(2))`)
 	if want := []string{"c-machine 0.39", "c-unknown 0.04", "c-registry 0.32", "c-taint_owner 0.14",
 		"c-app 0.11"}; !slices.Equal(bars, want) {
 		t.Errorf("the bars are %q, want %q", bars, want)
 	}
-	notes := ask[[]string](t, tab, `[...`+panel+`.querySelectorAll('.gaps li')].map((li) => li.textContent)`)
+	notes := eval[[]string](t, tab, `[...`+panel+`.querySelectorAll('.gaps li')].map((li) => li.textContent)`)
 	if want := []string{"Reconstructed: the agent started after this start-up.",
 		"No evidence for kubelet_started"}; !slices.Equal(notes, want) {
 		t.Errorf("the notes are %q", notes)
 	}
-	requested := ask[int](t, tab, startUpRequests)
+	requested := eval[int](t, tab, startUpRequests)
 	if requested < 2 || requested > 5 {
 		t.Errorf("the page requested the start-up %d times in 8 s, want 2 to 5 times", requested)
 	}
 	requireStartUpRequests(t, tab, requested)
-	ask[int](t, tab, `(location.hash = '#/quality', 0)`)
+	eval[int](t, tab, `(location.hash = '#/quality', 0)`)
 	must(t, tab.Await("another view", `document.querySelector('.quality-view')`, soon))
-	ask[int](t, tab, `(location.hash = '#/node', 0)`)
+	eval[int](t, tab, `(location.hash = '#/node', 0)`)
 	must(t, tab.Await("one more request", fmt.Sprintf(`%s === %d`, startUpRequests, requested+1), soon))
 	requireStartUpRequests(t, tab, requested+1)
 	requireNoComplaints(t, tab)
@@ -77,7 +77,7 @@ func TestNodeStartUpAfterErrors(t *testing.T) {
 	tab := openTab(t, wide)
 	must(t, tab.Go(interceptingProxy(t, first.address, "/api/v1/node/startup", p.intercept)+"/"))
 	must(t, tab.Await("the list of start-ups", Live+` && document.querySelectorAll('.row').length === 3`, soon))
-	ask[int](t, tab, `(location.hash = '#/node', 0)`)
+	eval[int](t, tab, `(location.hash = '#/node', 0)`)
 	const notes = NodeStartUp + `?.querySelector('.gaps')?.innerText`
 	must(t, tab.Await("the partial record", notes+`?.includes('More evidence can arrive')`, 3*soon))
 	must(t, tab.Await("the final record", `!`+notes+`.includes('More evidence can arrive')`, soon))
@@ -111,7 +111,7 @@ func TestNodeStartUpOff(t *testing.T) {
 	must(t, tab.Await("the data sources", `performance.getEntriesByType('resource')
 		.some(({ name, responseEnd }) => name.endsWith('/api/v1/evidence') && responseEnd > 0)`, soon))
 	requireStartUpRequests(t, tab, 0)
-	if ask[bool](t, tab, `document.querySelector('.node-view').innerText.includes('Start-up of the node')`) {
+	if eval[bool](t, tab, `document.querySelector('.node-view').innerText.includes('Start-up of the node')`) {
 		t.Error("the page shows a start-up of the node")
 	}
 	requireNoComplaints(t, tab)
@@ -121,7 +121,7 @@ func TestNodeStartUpOff(t *testing.T) {
 func requireStartUpRequests(t *testing.T, tab *browser.Tab, want int) {
 	t.Helper()
 	time.Sleep(5 * time.Second) // longer than the interval between two requests
-	if got := ask[int](t, tab, startUpRequests); got != want {
+	if got := eval[int](t, tab, startUpRequests); got != want {
 		t.Errorf("the page has requested the start-up of the node %d times, want %d", got, want)
 	}
 }

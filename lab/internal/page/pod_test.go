@@ -12,9 +12,9 @@ import (
 func TestErrorBars(t *testing.T) {
 	tab := openModules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
-	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	eval[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
-	wrong := ask[[]string](t, tab, `(async () => {
+	wrong := eval[[]string](t, tab, `(async () => {
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const wrong = [];
 		let at = 0;
@@ -38,8 +38,8 @@ func TestErrorBars(t *testing.T) {
 // TestPressure checks that the details of a phase contain the pressure of the phase.
 func TestPressure(t *testing.T) {
 	tab := openModules(t)
-	reported := ask[string](t, tab, `(async () => {
-		const { chartOf } = `+moduleExports("chart.js")+`, { Waterfall } = `+moduleExports("waterfall.js")+`;
+	reported := eval[string](t, tab, `(async () => {
+		const { chartOf } = `+exportsOf("chart.js")+`, { Waterfall } = `+exportsOf("waterfall.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
 		const waterfall = new Waterfall(() => {});
@@ -62,12 +62,12 @@ func TestMeaningOfPhase(t *testing.T) {
 	const pull = `[...document.querySelectorAll('.wf-phase')].find((row) =>
 		row.querySelector('.wf-label span').textContent === 'pull')`
 	for _, row := range []string{"0", "1"} {
-		ask[int](t, tab, `(location.hash = '#/', new Promise((done) => setTimeout(() => {
+		eval[int](t, tab, `(location.hash = '#/', new Promise((done) => setTimeout(() => {
 			document.querySelectorAll('.row')[`+row+`].click(); done(0); }, 200)))`)
 		must(t, tab.Await("the meaning of the pull", `(`+pull+`?.dispatchEvent(new PointerEvent('pointerover',
 			{ bubbles: true })), `+Detail+`).includes('The runtime downloads the image from the registry')`, soon))
 	}
-	if requests := ask[int](t, tab, `performance.getEntriesByType('resource').filter(({ name }) =>
+	if requests := eval[int](t, tab, `performance.getEntriesByType('resource').filter(({ name }) =>
 		name.endsWith('/api/v1/phases')).length`); requests != 1 {
 		t.Errorf("the page requested the phases %d times", requests)
 	}
@@ -77,8 +77,8 @@ func TestMeaningOfPhase(t *testing.T) {
 // TestTermination checks the table of a pod's termination.
 func TestTermination(t *testing.T) {
 	tab := openModules(t)
-	reported := ask[[]string](t, tab, `(async () => {
-		const { Termination } = `+moduleExports("termination.js")+`;
+	reported := eval[[]string](t, tab, `(async () => {
+		const { Termination } = `+exportsOf("termination.js")+`;
 		const termination = new Termination();
 		document.querySelector('main').append(termination.root);
 		termination.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
@@ -105,8 +105,8 @@ func TestTermination(t *testing.T) {
 // The page counts attempts from 1, and the record counts from 0.
 func TestUnreported(t *testing.T) {
 	tab := openModules(t)
-	shown := ask[[][]string](t, tab, `(async () => {
-		const { PodView } = `+moduleExports("podview.js")+`;
+	shown := eval[[][]string](t, tab, `(async () => {
+		const { PodView } = `+exportsOf("podview.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const view = new PodView({ listen() {} }, () => '');
 		document.querySelector('main').append(view.root);
@@ -146,9 +146,9 @@ func TestWhatWouldHelp(t *testing.T) {
 		Most       float64 `json:"total_most_seconds"`
 		Gain       float64 `json:"gain_seconds"`
 	}
-	want := ask[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((response) => response.json())
+	want := eval[[]prediction](t, tab, `fetch('api/v1/pods/shop/web-0').then((response) => response.json())
 		.then((record) => record.what_if)`)
-	shown := ask[[]string](t, tab, lines)
+	shown := eval[[]string](t, tab, lines)
 	if len(want) != 1 || len(shown) != 1 || shown[0] != want[0].Text+": "+want[0].Effect+", "+want[0].Assumption ||
 		want[0].Effect != fmt.Sprintf("about %.1f s instead of 12.0 s (%.1f to %.1f s)", 12-want[0].Gain,
 			want[0].Least, want[0].Most) {
@@ -158,7 +158,7 @@ func TestWhatWouldHelp(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/#/"))
 	follow(t, tab, ".row[data-uid]:not([data-uid=web-0])")
 	must(t, tab.Await("a start-up without predictions", `document.querySelectorAll('.wf-phase').length > 10`, soon))
-	if shown := ask[[]string](t, tab, lines); len(shown) > 0 {
+	if shown := eval[[]string](t, tab, lines); len(shown) > 0 {
 		t.Errorf("the page shows %q for a start-up without predictions", shown)
 	}
 	requireNoComplaints(t, tab)
@@ -167,8 +167,8 @@ func TestWhatWouldHelp(t *testing.T) {
 // TestMostPredictions checks that the page shows at most three predictions.
 func TestMostPredictions(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { PodView } = `+moduleExports("podview.js")+`, usual = window.fetch;
+	got := eval[[]string](t, tab, `(async () => {
+		const { PodView } = `+exportsOf("podview.js")+`, usual = window.fetch;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const what_if = ['a', 'b', 'c', 'd'].map((text) => ({ text, effect: text + ' s', assumption: 'if ' + text }));
 		window.fetch = async () => Response.json({ ...record, what_if });
@@ -187,8 +187,8 @@ func TestMostPredictions(t *testing.T) {
 // request the start-up. Until the response arrives, the page must keep the earlier predictions.
 func TestPredictionsAfterCompletion(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Source } = `+moduleExports("source.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Source } = `+exportsOf("source.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		let predicted = 'one', requests = 0;
 		const usual = window.fetch;

@@ -15,7 +15,7 @@ func TestPullsInProgress(t *testing.T) {
 	tab := openTab(t, wide)
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	must(t, tab.Await("the pulls", `document.querySelectorAll('.pulling li').length === 4`, soon))
-	shown := ask[[]string](t, tab,
+	shown := eval[[]string](t, tab,
 		`[...document.querySelectorAll('.pulling li')].map((li) => [li.children[0].textContent,
 			li.children[2].className, li.querySelector('.progress i').style.width,
 		li.children[3].textContent.replace(/ · .*/, ''), li.querySelector('.download').textContent].join(' | '))`)
@@ -30,7 +30,7 @@ func TestPullsInProgress(t *testing.T) {
 			t.Errorf("pull %d must show %q, got %q", i, want, shown)
 		}
 	}
-	colors := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')]
+	colors := eval[[]string](t, tab, `[...document.querySelectorAll('.pulling a')]
 		.map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
 	slices.Sort(colors)
 	if colors = slices.Compact(colors); len(colors) != 2 ||
@@ -44,12 +44,12 @@ func TestPullsInProgress(t *testing.T) {
 		t.Errorf("the downloads are %+v", downloads)
 	}
 	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
-	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
+	eval[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
 	must(t, tab.Await("the waterfall of the pod that pulled",
 		`document.querySelectorAll('.wf-rows > .wf-phase').length > 5`, soon))
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
-	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(
-		verdict, "3 images are being pulled, 1 queued, for ") {
+	verdict := eval[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`)
+	if !strings.HasPrefix(verdict, "3 images are being pulled, 1 queued, for ") {
 		t.Errorf("the verdict is %q", verdict)
 	}
 	requireNoComplaints(t, tab)
@@ -58,8 +58,8 @@ func TestPullsInProgress(t *testing.T) {
 // TestTextOfOtherPulls tests the text about the other pulls that delayed a pull.
 func TestTextOfOtherPulls(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { waitsOf } = `+moduleExports("pulls.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { waitsOf } = `+exportsOf("pulls.js")+`;
 		const behind = (image) => ({ image: 'web:1', pulls_ahead: 2,
 			blocked_by: { namespace: 'shop', pod: 'a', image, seconds: 11 } });
 		return [behind('web:1'), behind('db:1'), { image: 'web:1', pulls_ahead: 3, pulls_beside: 1 },
@@ -81,8 +81,8 @@ func TestBursts(t *testing.T) {
 		{key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},
 		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000},
 		{key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`
-	got := ask[[][]string](t, tab,
-		`(async () => { const { burstOf, lanesOf } = `+moduleExports("pulls.js")+`; const burst = burstOf(`+pulls+`);
+	got := eval[[][]string](t, tab,
+		`(async () => { const { burstOf, lanesOf } = `+exportsOf("pulls.js")+`; const burst = burstOf(`+pulls+`);
 		return [burst.map((p) => p.key), ...lanesOf(burst).map((lane) => lane.map((p) => p.key)),
 			...lanesOf([...burst, { key: 'd', startedAt: 3601000, to: 3602000 }]).map((lane) =>
 				lane.map((p) => p.key))]; })()`)
@@ -95,9 +95,9 @@ func TestBursts(t *testing.T) {
 // pull only if the record shows a pull.
 func TestImagesWithoutPull(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { startUpOf } = `+moduleExports("startup.js")+`, { imagesOf } = `+moduleExports("groups.js")+`,
-			{ choiceOf, matcher } = `+moduleExports("choice.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { startUpOf } = `+exportsOf("startup.js")+`, { imagesOf } = `+exportsOf("groups.js")+`,
+			{ choiceOf, matcher } = `+exportsOf("choice.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const matches = matcher(choiceOf(new URLSearchParams('registry=r.example')), 0);
 		return [{ outcome: 'present', finished_at: record.created_at }, { outcome: 'unknown' },
@@ -117,9 +117,9 @@ func TestImagesWithoutPull(t *testing.T) {
 // wait in the queue, or that the registry is slow.
 func TestPullsWithoutState(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
-			{ PullsView } = `+moduleExports("pullsview.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`, { parse } = `+exportsOf("address.js")+`,
+			{ PullsView } = `+exportsOf("pullsview.js")+`;
 		const pull = (pod, more) => ({ namespace: 'a', pod, uid: pod, container: 'app', image: 'r/i:' + pod,
 			registry: 'r', attempt: 0, ...more });
 		const now = Date.parse('2026-03-01T12:00:20Z');
@@ -159,9 +159,9 @@ func TestDownloads(t *testing.T) {
 	tab := openModules(t)
 	for _, width := range []int64{360, 1440} {
 		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
-		got := ask[[]string](t, tab, `(async () => {
-			const { Known } = `+moduleExports("known.js")+`, { parse } = `+moduleExports("address.js")+`,
-				{ PullsView } = `+moduleExports("pullsview.js")+`, { downloadText } = `+moduleExports("pulls.js")+`;
+		got := eval[[]string](t, tab, `(async () => {
+			const { Known } = `+exportsOf("known.js")+`, { parse } = `+exportsOf("address.js")+`,
+				{ PullsView } = `+exportsOf("pullsview.js")+`, { downloadText } = `+exportsOf("pulls.js")+`;
 			const pull = { namespace: 'a', pod: 'b', container: 'app', image: 'r/i', registry: 'r', age_seconds: 3,
 				state: 'pulling', done_bytes: 43, total_bytes: 100 };
 			const fast = { ...pull, bytes_per_second: 12 << 20, remaining_seconds: 8.4 };
@@ -193,8 +193,8 @@ func TestDownloads(t *testing.T) {
 // download.
 func TestDownloadOfPod(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Known } = `+moduleExports("known.js")+`, { PodView } = `+moduleExports("podview.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Known } = `+exportsOf("known.js")+`, { PodView } = `+exportsOf("podview.js")+`;
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		const known = new Known(), view = new PodView(known, () => '');
 		const pull = { namespace: record.namespace, pod: record.name, container: 'app', state: 'pulling', done_bytes: 1,

@@ -27,7 +27,7 @@ const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort
 	link: row.href }))`
 
 // Rows returns the rows of the list, from top to bottom.
-func Rows(t *browser.Tab) ([]Row, error) { return browser.Ask[[]Row](t, rows) }
+func Rows(t *browser.Tab) ([]Row, error) { return browser.Eval[[]Row](t, rows) }
 
 // HasRow returns a JavaScript expression that reports whether the list has a row for a pod in the given state. An empty
 // state matches all states.
@@ -58,7 +58,7 @@ const bars = `[...document.querySelectorAll('.wf-rows > .wf-phase')].map((row) =
 })`
 
 // Bars returns the phases in the waterfall, from top to bottom.
-func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
+func Bars(t *browser.Tab) ([]Bar, error) { return browser.Eval[[]Bar](t, bars) }
 
 // Live is a JavaScript expression that is true while the page receives the stream.
 const Live = `document.querySelector('#connection').classList.contains('live')`
@@ -102,7 +102,7 @@ const workload = `(() => {
 })()`
 
 // ReadWorkload returns the summary in the view of a workload. If the page shows no summary, all fields are empty.
-func ReadWorkload(t *browser.Tab) (Workload, error) { return browser.Ask[Workload](t, workload) }
+func ReadWorkload(t *browser.Tab) (Workload, error) { return browser.Eval[Workload](t, workload) }
 
 // Download is what the page and the API show about one download in progress.
 type Download struct {
@@ -115,7 +115,7 @@ type Download struct {
 // reference contains the given text. It reads the page and the API until these downloads have ended, or 50 times, which
 // takes at least 5 s.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
-	return browser.Ask[[]Download](t, `(async () => {
+	return browser.Eval[[]Download](t, `(async () => {
 		const seen = [], most = new Map();
 		for (let n = 0; n < 50; n++) {
 			const lines = new Map([...document.querySelectorAll('.pulling li')].map((li) =>

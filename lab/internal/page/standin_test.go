@@ -133,9 +133,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
+func eval[V any](t *testing.T, tab *browser.Tab, expression string) V {
 	t.Helper()
-	value, err := browser.Ask[V](tab, expression)
+	value, err := browser.Eval[V](tab, expression)
 	must(t, err)
 	return value
 }

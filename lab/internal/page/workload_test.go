@@ -19,13 +19,13 @@ func TestWorkloadSummary(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/#/workloads"))
 	must(t, tab.Await("the workloads", `document.querySelectorAll('tbody tr').length === 21`, soon))
 	const panel = `[...document.querySelectorAll('.workloads-view .panel')].find((p) => p.querySelector('.cause-bar'))`
-	if ask[bool](t, tab, panel+`.checkVisibility()`) {
+	if eval[bool](t, tab, panel+`.checkVisibility()`) {
 		t.Error("the page shows the summary of a workload although no workload is selected")
 	}
 	follow(t, tab, "tbody td:nth-child(6) a")
 	must(t, tab.Await("the summary", `location.hash.startsWith('#/workloads?owner=') && `+panel+`.checkVisibility()`,
 		soon))
-	wrong := ask[[]string](t, tab, `(async () => {
+	wrong := eval[[]string](t, tab, `(async () => {
 		const owner = new URLSearchParams(location.hash.split('?')[1]).get('owner');
 		const { verdict, summary } = await (await fetch('api/v1/workloads/' + owner)).json();
 		const panel = `+panel+`, wrong = [];
@@ -42,8 +42,8 @@ func TestWorkloadSummary(t *testing.T) {
 	for _, w := range wrong {
 		t.Errorf("the summary shows %s", w)
 	}
-	slowest := ask[string](t, tab, panel+`.querySelector('a').textContent`)
-	ask[int](t, tab, `(`+panel+`.querySelector('a').click(), 0)`)
+	slowest := eval[string](t, tab, panel+`.querySelector('a').textContent`)
+	eval[int](t, tab, `(`+panel+`.querySelector('a').click(), 0)`)
 	must(t, tab.Await("the slowest start-up", `document.querySelector('.pod-title h1')?.textContent === `+
 		quoted(slowest), soon))
 	requireNoComplaints(t, tab)
@@ -66,14 +66,15 @@ func TestRevisions(t *testing.T) {
 		must(t, tab.Go("http://"+s.address+"/#/quality"))
 		must(t, tab.Await("the page", `document.querySelector('.parts li') && `+Live, soon))
 		// Without the delay, the response could arrive before the observer starts.
-		ask[int](t, tab, `(() => { const usual = window.fetch;
+		eval[int](t, tab, `(() => { const usual = window.fetch;
 			window.fetch = async (path, options) => { await new Promise((done) => setTimeout(done,
 				path.startsWith('api/v1/workloads/') ? 1500 : 0)); return usual(path, options); };
 			location.hash = '#/workloads?owner=shop/StatefulSet/web'; return 0; })()`)
 		must(t, tab.Await("the row of the workload", `document.querySelector('tbody')?.children.length === 1 &&
 			new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`, soon))
-		ask[int](t, tab, `(window.moved = [], new PerformanceObserver((list) => { for (const entry of list.getEntries())
-			for (const { node } of entry.sources) if (node?.closest?.('main')) window.moved.push(node.outerHTML);
+		eval[int](t, tab, `(window.moved = [], new PerformanceObserver((list) => {
+			for (const entry of list.getEntries()) for (const { node } of entry.sources)
+			if (node?.closest?.('main')) window.moved.push(node.outerHTML);
 			}).observe({ type: 'layout-shift' }), 0)`)
 		type response struct {
 			WhatIf []struct {
@@ -92,10 +93,10 @@ func TestRevisions(t *testing.T) {
 		}
 		compare := func(query string, row int) {
 			t.Helper()
-			want := ask[response](t, tab, `fetch('api/v1/workloads/shop/StatefulSet/web`+query+
+			want := eval[response](t, tab, `fetch('api/v1/workloads/shop/StatefulSet/web`+query+
 				`').then((response) => response.json())`)
 			must(t, tab.Await("the differences", revisionsShown+`[0] === `+quoted(want.Differences[0]), soon))
-			shown := ask[[]string](t, tab, revisionsShown)
+			shown := eval[[]string](t, tab, revisionsShown)
 			d := want.Summary.Comparison.Difference
 			difference := fmt.Sprintf("%+.3f s±%.3f s", d.Seconds, d.Error)
 			if len(shown) != 4 || !strings.Contains(shown[row], "| 4 | ") ||
@@ -117,21 +118,21 @@ func TestRevisions(t *testing.T) {
 		compare("", 1)
 		const link = `[...document.querySelectorAll('.workloads-view td > a')].find((a) =>
 			a.nextSibling.textContent === 'compare with first')`
-		ask[int](t, tab, `(`+link+`.focus(), 0)`)
+		eval[int](t, tab, `(`+link+`.focus(), 0)`)
 		must(t, tab.Press(kb.Enter))
 		must(t, tab.Await("the address", `location.hash.endsWith('&revision=first%2Csecond')`, soon))
 		compare("?revision=first,second", 2)
-		if !ask[bool](t, tab, `document.activeElement === `+link) {
+		if !eval[bool](t, tab, `document.activeElement === `+link) {
 			t.Error("the link has lost the focus")
 		}
-		if command := ask[string](t, tab, `document.querySelector('.workloads-view .copy button').title`); command !=
+		if command := eval[string](t, tab, `document.querySelector('.workloads-view .copy button').title`); command !=
 			"kubectl podlapse explain sts/web -n shop --revision first,second --node standin" {
 			t.Errorf("the command is %q", command)
 		}
-		if moved := ask[[]string](t, tab, `window.moved`); len(moved) > 0 {
+		if moved := eval[[]string](t, tab, `window.moved`); len(moved) > 0 {
 			t.Errorf("in a window of %d, the responses moved %.500q", look.Width, moved)
 		}
-		if over := ask[int](t, tab, Overflow); over > 0 {
+		if over := eval[int](t, tab, Overflow); over > 0 {
 			t.Errorf("the page is %d pixels too wide for a window of %d", over, look.Width)
 		}
 	}
@@ -142,8 +143,8 @@ func TestRevisions(t *testing.T) {
 // measured start-up has no slowest start-up.
 func TestUnprovenDifference(t *testing.T) {
 	tab := openModules(t)
-	got := ask[[]string](t, tab, `(async () => {
-		const { Workload } = `+moduleExports("workload.js")+`;
+	got := eval[[]string](t, tab, `(async () => {
+		const { Workload } = `+exportsOf("workload.js")+`;
 		const revision = (name, durations) => ({ revision: name, durations, pulled: 0, pulled_of: 0 });
 		const response = { verdict: 'no completed start-up', differences: ['too few'], what_if: [], summary: {
 			causes: [],
@@ -170,8 +171,8 @@ func TestUnprovenDifference(t *testing.T) {
 
 // workloadsView returns a script that creates an empty view of workloads, and a record of a start-up.
 func workloadsView() string {
-	return `const { Known } = ` + moduleExports("known.js") + `, { parse } = ` + moduleExports("address.js") + `,
-			{ GroupsView } = ` + moduleExports("groupsview.js") + `;
+	return `const { Known } = ` + exportsOf("known.js") + `, { parse } = ` + exportsOf("address.js") + `,
+			{ GroupsView } = ` + exportsOf("groupsview.js") + `;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');`
 }

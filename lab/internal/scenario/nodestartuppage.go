@@ -39,14 +39,14 @@ func (n *nodeBoot) readPage(chromium *browser.Browser, report agent.NodeStartUp)
 	if err := tab.Await("the start-up of the node", page.NodeStartUp+"?.checkVisibility()", pageWait); err != nil {
 		return err
 	}
-	text, err := browser.Ask[string](tab, page.NodeStartUp+".querySelector('p').textContent")
+	text, err := browser.Eval[string](tab, page.NodeStartUp+".querySelector('p').textContent")
 	if err != nil {
 		return err
 	}
 	if text != report.Verdict {
 		n.verdict.Problem("the page shows the verdict %q, but the API has %q", text, report.Verdict)
 	}
-	phases, err := browser.Ask[int](tab, page.NodeStartUp+".querySelectorAll('tbody tr').length")
+	phases, err := browser.Eval[int](tab, page.NodeStartUp+".querySelectorAll('tbody tr').length")
 	if err != nil {
 		return err
 	}

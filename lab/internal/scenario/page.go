@@ -173,7 +173,7 @@ func (p *pageRun) judgeReady(ctx context.Context) error {
 
 // follow navigates to a fragment of the address, like a link in the page.
 func (p *pageRun) follow(fragment string) error {
-	_, err := browser.Ask[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
+	_, err := browser.Eval[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
 	return err
 }
 

@@ -75,7 +75,7 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 
 // judgeHelp requires that the page lists the same changes as the API, but at most three.
 func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
-	shown, err := browser.Ask[[]string](p.tab, page.Help)
+	shown, err := browser.Eval[[]string](p.tab, page.Help)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 		return err
 	}
 	row := fmt.Sprintf(`document.querySelectorAll('.wf-rows > .wf-phase')[%d]`, i)
-	reported, err := browser.Ask[string](p.tab,
+	reported, err := browser.Eval[string](p.tab,
 		`(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 		return nil
 	}
 	p.cold = timeline.Name
-	layers, err := browser.Ask[int](p.tab,
+	layers, err := browser.Eval[int](p.tab,
 		`(`+row+`.click(),
 			new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('.wf-layer').length), 300)))`)
 	if err != nil {

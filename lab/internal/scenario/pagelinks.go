@@ -57,7 +57,7 @@ func (p *pageRun) clickVisible(what, selector string) error {
 	if err := p.tab.Await(what, element+"?.checkVisibility()", pageWait); err != nil {
 		return err
 	}
-	_, err := browser.Ask[int](p.tab, "("+element+".click(), 0)")
+	_, err := browser.Eval[int](p.tab, "("+element+".click(), 0)")
 	return err
 }
 
@@ -85,7 +85,7 @@ func (p *pageRun) judgeComparison(ctx context.Context) error {
 		pageWait); err != nil {
 		return err
 	}
-	shown, err := browser.Ask[float64](p.tab, `Number([...document.querySelectorAll('.compare-view tr')].at(-1)
+	shown, err := browser.Eval[float64](p.tab, `Number([...document.querySelectorAll('.compare-view tr')].at(-1)
 		.cells[3].firstChild.textContent.replace('−', '-').replace(/\s*s$/, ''))`)
 	if err != nil {
 		return err

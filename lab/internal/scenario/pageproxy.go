@@ -64,7 +64,7 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := tab.Await("the row of a pod, ready", page.HasRow("seen", agent.Ready), startLimit); err != nil {
 		return err
 	}
-	if _, err := browser.Ask[int](tab,
+	if _, err := browser.Eval[int](tab,
 		`([...document.querySelectorAll('a.row')].find((row) =>
 			row.querySelector('.pod b').textContent === 'seen').click(), 0)`); err != nil {
 		return err

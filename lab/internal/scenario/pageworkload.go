@@ -72,7 +72,7 @@ func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions strin
 	var response workloadResponse
 	what := "the page and the API to agree about two revisions of " + workload
 	err := p.bench.Node.Report.Wait(ctx, what, time.Minute, 200*time.Millisecond, func(context.Context) (err error) {
-		response, err = browser.Ask[workloadResponse](p.tab,
+		response, err = browser.Eval[workloadResponse](p.tab,
 			fmt.Sprintf(`fetch(%q).then((response) => response.json())`, request))
 		if err != nil {
 			return err

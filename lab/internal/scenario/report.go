@@ -235,7 +235,7 @@ func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas in
 // awaitReport waits until the report contains all start-ups.
 func awaitReport(ctx context.Context, b *bench.Bench, total int) (fleetReport, error) {
 	return awaitReportOf(ctx, b, total, func(ctx context.Context) (string, error) {
-		return askReport(ctx, b, "-o", "json")
+		return runReportCommand(ctx, b, "-o", "json")
 	})
 }
 
@@ -261,6 +261,6 @@ func awaitReportOf(ctx context.Context, b *bench.Bench, total int,
 	return found, err
 }
 
-func askReport(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+func runReportCommand(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	return runAgent(ctx, b, append([]string{"report", "--server", b.Agent.Server, "--rows", "100"}, arguments...)...)
 }

@@ -67,12 +67,12 @@ func (v *Verdict) requireBetween(what string, least, most time.Duration, row rep
 // requireReportText requires that the text and the HTML contain the same sentences, and that the command is fast.
 func (v *Verdict) requireReportText(ctx context.Context, b *bench.Bench) error {
 	began := time.Now()
-	text, err := askReport(ctx, b)
+	text, err := runReportCommand(ctx, b)
 	if err != nil {
 		return err
 	}
 	v.inTime("report", time.Since(began))
-	page, err := askReport(ctx, b, "-o", "html")
+	page, err := runReportCommand(ctx, b, "-o", "html")
 	if err != nil {
 		return err
 	}
