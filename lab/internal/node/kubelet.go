@@ -35,15 +35,21 @@ func (n Node) kubelet() component {
 	}
 }
 
-// PullInParallel restarts the kubelet with a new maximum number of concurrent pulls. PullSerially, Restore or the next
+// PullInParallel restarts the kubelet with a new maximum number of concurrent pulls. RestorePulls, Restore or the next
 // Up reverts the change.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
 }
 
-// PullSerially reverts PullInParallel.
-func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
+// PullSerially restarts the kubelet so that it pulls one image at a time, also on a stack with parallel pulls.
+// RestorePulls, Restore or the next Up reverts the change.
+func (n Node) PullSerially(ctx context.Context) error {
+	return n.restartKubelet(ctx, map[string]any{"serializeImagePulls": true, "maxParallelImagePulls": 1})
+}
+
+// RestorePulls gives the kubelet the stack's own settings for pulls.
+func (n Node) RestorePulls(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
 // restartKubelet restarts the kubelet with additional settings. If the kubelet already runs with exactly these
 // settings, restartKubelet does nothing.

@@ -187,7 +187,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 // of the method Up reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
-		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
+		n.EnableStreamingLists(ctx), n.RestorePulls(ctx), n.RestoreAgent(ctx))
 }
 
 // awaitNode waits until the scheduler can schedule pods and new pods can start without a retry.

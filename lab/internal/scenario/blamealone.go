@@ -266,7 +266,7 @@ func busyProcessors(long func() time.Duration) playFunc {
 	}
 }
 
-// pullSerially makes the kubelet pull one image at a time, which is the kubelet's default.
+// pullSerially makes the kubelet pull one image at a time.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
 // queueRows returns two rows with one pod each. The second pod waits for the pull of the first pod.

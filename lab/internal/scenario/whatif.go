@@ -108,7 +108,7 @@ func (r whatIfRun) startAll(ctx context.Context, pairs []whatIfPair) error {
 		return err
 	}
 	err = r.forEachPair(ctx, pairs, func(ctx context.Context, i int) error { return r.startChanged(ctx, i, &pairs[i]) })
-	return errors.Join(err, r.b.Node.PullSerially(ctx))
+	return errors.Join(err, r.b.Node.RestorePulls(ctx))
 }
 
 // forEachPair calls a function for each pair. The case's field "together" limits how many calls run at the same time.
