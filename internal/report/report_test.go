@@ -157,9 +157,8 @@ func TestTruth(t *testing.T) {
 			"deployment shop/two: 1.6 times the time that the others need; 40 s lost in 12 start-ups, most in " +
 			"network " +
 			"(40 s)",
-		first.Summary: "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes, 60 start-ups (0 unsuccessful), 0 in progress. " +
-			"The " +
-			"start-ups took 1616 s. 1172 s of this time was lost.",
+		first.Summary: "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes, 60 start-ups (0 unsuccessful), 0 in " +
+			"progress. The start-ups took 1616 s. 1172 s of this time was lost.",
 	} {
 		if got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

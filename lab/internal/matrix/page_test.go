@@ -60,7 +60,8 @@ func TestPageOfMadeUpResults(t *testing.T) {
 	}
 	page := Page(results, []string{"a", "b", "c"})
 	for _, want := range []string{
-		"| `b` | v1.30.14 | containerd 1.7.35 | 2026-01-02 | `v0.1.0` | not run | passed | **failed** | not run | not run |",
+		"| `b` | v1.30.14 | containerd 1.7.35 | 2026-01-02 | `v0.1.0` | not run | passed | **failed** | not " +
+			"run | not run |",
 		"- `b`: second.\n  It cannot do x.\n  Kubernetes features that this stack lacks: image-volumes.",
 		"| `b` | 9 s | 1 % | 0 s |", "- `pulls` on `b`: a \\| b\n",
 		"| `a` | not run | not run | not run | not run |", "These stacks have no result: `c`.\n",
