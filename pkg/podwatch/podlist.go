@@ -36,9 +36,9 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 }
 
 // readList requests a list of pods. readList decodes one pod at a time and passes the pod to the function "visit", so
-// readList needs memory only for the largest pod. client-go would hold three copies of the whole response in memory. If the API
-// server responds from its watch cache, the API server ignores the requested page size and sends all pods of the node
-// at once. readList returns an error if the response is not complete in time.
+// readList needs memory only for the largest pod. client-go would hold three copies of the whole response in memory.
+// If the API server responds from its watch cache, the API server ignores the requested page size and sends all pods of
+// the node at once. readList returns an error if the response is not complete in time.
 func (r podResource) readList(
 	ctx context.Context, options metav1.ListOptions, visit func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
