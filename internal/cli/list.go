@@ -17,8 +17,10 @@ type column[T any] struct {
 	right bool
 	// shorten makes the text of a cell fit on a narrow terminal. If the column must not be shortened, shorten is nil.
 	shorten func(text string, cells int) string
-	cell    func(T) string
-	style   func(T) terminal.Style // nil for plain text
+	// optional is true if a table on a narrow terminal omits the column.
+	optional bool
+	cell     func(T) string
+	style    func(T) terminal.Style // nil for plain text
 }
 
 // order is a value of --sort-by, with the function that compares two items.
@@ -108,7 +110,8 @@ func (v view[T]) table(items []T, o listOutput, page terminal.Page, headings boo
 		}
 		columns = append(columns, c)
 		titles = append(titles, c.title)
-		layout.Columns = append(layout.Columns, terminal.Column{Right: c.right, Shorten: c.shorten})
+		layout.Columns = append(layout.Columns, terminal.Column{Right: c.right, Shorten: c.shorten,
+			Optional: c.optional})
 	}
 	if headings {
 		layout.Add(titles...)

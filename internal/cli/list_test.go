@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -145,6 +146,24 @@ func TestWidthCutsLines(t *testing.T) {
 		}
 		if !strings.Contains(whole.stdout, strings.Repeat("very slow, ", 29)) || !strings.Contains(cut.stdout, "…") {
 			t.Errorf("%s:\n%s\n%s", command, whole.stdout, cut.stdout)
+		}
+	}
+}
+
+// TestNarrowTerminal checks that the rows of all tables fit on a narrow terminal.
+func TestNarrowTerminal(t *testing.T) {
+	server := clusterOf(t, shop())
+	for command, widths := range map[string][]int{"top": {80}, "explain": {80}, "pulls": {80}, "nodes": {80},
+		"registries": {80}, "report": {80, 60}, "explain web-7d4b9-x2x8a -n shop": {80, 60},
+		"explain deploy/web -n shop": {80, 60}} {
+		for _, width := range widths {
+			got := atNoon(t, server, append(strings.Fields(command), fmt.Sprintf("--width=%d", width))...)
+			for line := range strings.Lines(got.stdout) {
+				if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > width {
+					t.Errorf("%s --width=%d: a line has %d cells: %q", command, width, cells, line)
+					break
+				}
+			}
 		}
 	}
 }

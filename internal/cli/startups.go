@@ -29,7 +29,7 @@ func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 			right: true,
 			cell:  func(r api.Record) string { return render.SecondsText(r.Total.Duration()) },
 		},
-		{title: "ACCURACY", right: true,
+		{title: "ACCURACY", right: true, optional: true,
 			cell: func(r api.Record) string { return render.AccuracyText(r.TotalError.Duration()) }},
 		{title: "LONGEST PHASE", shorten: terminal.Clip, cell: func(r api.Record) string {
 			phase, ok := render.LongestPhase(r)

@@ -49,7 +49,7 @@ func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 // writeNodePhases draws the phases on a time axis.
 func writeNodePhases(out *strings.Builder, record api.NodeStartUpRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
-		{Right: true}, {Right: true}, {}, {}}}
+		{Right: true}, {Right: true, Optional: true}, {Optional: true}, {}}}
 	layout.Add("PHASE", "OF", "TIME", "ACCURACY", "", "CAUSE")
 	for _, phase := range record.Phases {
 		name, of := nodePhaseNames(phase)
@@ -112,7 +112,8 @@ func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page t
 	if len(pods) == 0 {
 		return
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {}, {Right: true},
+		{Right: true, Optional: true}, {}}}
 	layout.Add("DAEMONSET POD", "STATE", "TIME", "ACCURACY", "")
 	layout.StyleRow(0, terminal.Dim)
 	for _, pod := range pods {

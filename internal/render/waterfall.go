@@ -93,7 +93,7 @@ func writePhases(
 	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
 ) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
-		{Right: true}, {Right: true}, {}, {}}}
+		{Right: true}, {Right: true, Optional: true}, {Optional: true}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ACCURACY", "", "CAUSE")
 	for _, phase := range phases {
 		cause := terminal.Clean(string(phase.Cause))
@@ -171,8 +171,8 @@ func writeMerged(out *strings.Builder, phases []api.PhaseRecord, page terminal.P
 
 func writePulls(out *strings.Builder, record api.Record, live []api.LivePullRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
-		{Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true},
+		{Right: true, Optional: true}, {Right: true, Optional: true}, {Shorten: terminal.ClipStart},
 	}}
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ACCURACY", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)

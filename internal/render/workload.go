@@ -79,8 +79,8 @@ const fills = "█▓▒░▚=/+:xo*#%~^-."
 func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	total := s.Durations.Mean.Duration()
 	axis := axis{total: total, cells: max(page.Columns, minBar)}
-	layout := terminal.Table{Columns: []terminal.Column{{}, {Shorten: terminal.Clip}, {Right: true}, {Right: true},
-		{Right: true}}}
+	layout := terminal.Table{Columns: []terminal.Column{{}, {Shorten: terminal.Clip}, {Right: true},
+		{Right: true, Optional: true}, {Right: true}}}
 	layout.Add("", "MEAN BY CAUSE", "TIME", "ACCURACY", "SHARE")
 	layout.StyleRow(0, terminal.Dim)
 	var bar strings.Builder
@@ -106,7 +106,7 @@ func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page
 // writeGroups writes a table with the durations of the groups that the function Differences compares.
 func writeGroups(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
-		{Right: true}, {Right: true}, {Right: true}, {Right: true}}}
+		{Right: true, Optional: true}, {Right: true, Optional: true}, {Right: true}, {Right: true, Optional: true}}}
 	layout.Add("START-UPS", "COUNT", "MEAN", "P50", "P90", "SLOWEST", "ACCURACY")
 	layout.StyleRow(0, terminal.Dim)
 	add := func(name string, d *api.WorkloadDurations) {

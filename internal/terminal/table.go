@@ -1,6 +1,9 @@
 package terminal
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const columnGap = "  "
 
@@ -13,6 +16,8 @@ type Column struct {
 	// Shorten shortens the cells of the column if the table is too wide. Shorten is Clip or ClipStart. Shorten is
 	// nil for a column that the table must not shorten.
 	Shorten func(text string, cells int) string
+	// Optional is true if the table omits the column on a page that is too narrow even for shortened columns.
+	Optional bool
 }
 
 // Table is clean text in aligned columns. The first row can be a heading.
@@ -41,11 +46,11 @@ func (t *Table) Rows() int { return len(t.rows) }
 // Set replaces a cell.
 func (t *Table) Set(row, column int, text string) { t.rows[row][column].text = text }
 
-// DropFirst removes the first column.
-func (t *Table) DropFirst() {
-	t.Columns = t.Columns[1:]
+// Drop removes a column.
+func (t *Table) Drop(column int) {
+	t.Columns = slices.Delete(slices.Clone(t.Columns), column, column+1)
 	for i := range t.rows {
-		t.rows[i] = t.rows[i][1:]
+		t.rows[i] = slices.Delete(t.rows[i], column, column+1)
 	}
 }
 
@@ -60,9 +65,11 @@ func (t *Table) StyleRow(row int, style Style) {
 }
 
 // Width returns the number of cells that a row occupies.
-func (t *Table) Width() int {
+func (t *Table) Width() int { return rowWidth(t.widths()) }
+
+func rowWidth(widths []int) int {
 	taken := -len(columnGap)
-	for _, w := range t.widths() {
+	for _, w := range widths {
 		taken += w + len(columnGap)
 	}
 	return taken
@@ -78,14 +85,28 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. fit stops if no
-// column can become shorter.
-func (t *Table) fit(widths []int, cells int) {
-	over := -len(columnGap) - cells
-	for _, w := range widths {
-		over += w + len(columnGap)
+// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. If no column can
+// become shorter, fit drops the last optional column and begins again. fit returns the widths of the columns. If there
+// is no optional column either, the rows are wider than the page.
+func (t *Table) fit(cells int) []int {
+	for {
+		widths := t.widths()
+		t.shorten(widths, cells)
+		optional := -1
+		for i, c := range t.Columns {
+			if c.Optional {
+				optional = i
+			}
+		}
+		if optional < 0 || rowWidth(widths) <= cells {
+			return widths
+		}
+		t.Drop(optional)
 	}
-	for ; over > 0; over-- {
+}
+
+func (t *Table) shorten(widths []int, cells int) {
+	for over := rowWidth(widths) - cells; over > 0; over-- {
 		widest := -1
 		for i, w := range widths {
 			if t.Columns[i].Shorten != nil && w > leastColumn && (widest < 0 || w > widths[widest]) {
@@ -99,11 +120,11 @@ func (t *Table) fit(widths []int, cells int) {
 	}
 }
 
-// Write writes each row on one line.
+// Write writes each row on one line. If page.Fit is true, Write can drop optional columns of the table.
 func (t *Table) Write(out *strings.Builder, page Page) {
 	widths := t.widths()
 	if page.Fit {
-		t.fit(widths, page.Columns)
+		widths = t.fit(page.Columns)
 	}
 	for _, row := range t.rows {
 		line, blank, used := "", "", 0 // blank collects spaces until a cell has text, so no row ends with spaces

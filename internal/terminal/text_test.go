@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v: got\n%q\nwant\n%q", test.page, out.String(), test.want)
 		}
 	}
-	table.DropFirst()
+	table.Drop(0)
 	var out strings.Builder
 	table.Write(&out, Page{Color: true})
 	const want = "  \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n     1  registry.example/shop/web:1\n10 MiB\n"
@@ -114,4 +114,23 @@ func FuzzLayout(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOptionalColumns checks that a narrow page first shortens columns and then omits optional columns, the last one
+// first.
+func TestOptionalColumns(t *testing.T) {
+	for columns, want := range map[int]string{
+		30: "abcdefghijklmno  1  2  3\n",
+		22: "abcdefghijkl…  1  2  3\n",
+		18: "abcdefghijk…  1  2\n",
+		14: "abcdefghij…  1\n",
+	} {
+		table := Table{Columns: []Column{{Shorten: Clip}, {}, {Optional: true}, {Optional: true}}}
+		table.Add("abcdefghijklmno", "1", "2", "3")
+		var out strings.Builder
+		table.Write(&out, Page{Columns: columns, Fit: true})
+		if out.String() != want {
+			t.Errorf("%d columns: got %q, want %q", columns, out.String(), want)
+		}
+	}
 }

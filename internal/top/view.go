@@ -295,7 +295,7 @@ func (b *Board) completedTable(rows []row, now time.Time, page terminal.Page) []
 // tableLines returns the lines of a table, without the node column if the board has only one agent.
 func (b *Board) tableLines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
-		layout.DropFirst()
+		layout.Drop(0)
 	}
 	var out strings.Builder
 	layout.Write(&out, page)
