@@ -87,7 +87,7 @@ func TestReportOfFullNode(t *testing.T) {
 	result := runProgram(t, "podlapse-agent", nil, "report", "--server", agent.base)
 	took := time.Since(began)
 	t.Logf("report took %v:\n%s", took, result.stdout)
-	result.must(t, cli.ExitOK, "500 start-ups (0 failed), 0 in progress", "")
+	result.must(t, cli.ExitOK, "500 start-ups (0 unsuccessful), 0 in progress", "")
 	result.must(t, cli.ExitOK, fmt.Sprintf("WORST WORKLOADS\nstatefulset shop/w%02d: ", slow), "")
 	if took > 2*time.Second {
 		t.Errorf("report took %v, want at most 2 s", took)
