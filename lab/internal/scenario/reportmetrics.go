@@ -53,7 +53,7 @@ func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetr
 	return m, b.Node.Report.Wait(ctx, "the report from Prometheus", 10*time.Second, reportScrape,
 		func(ctx context.Context) error {
 			text, err := m.runReport(ctx)
-			if want := "2 nodes, 0 start-ups (0 failed)"; err == nil && (!strings.Contains(text, want) ||
+			if want := "2 nodes, 0 start-ups (0 unsuccessful)"; err == nil && (!strings.Contains(text, want) ||
 				strings.Count(text, "(no start-ups in this time)") != 2) {
 				err = fmt.Errorf("before the first start-up, the report must contain %q, and must contain \"(no "+
 					"start-ups in this time)\" twice, but the report is:\n%s", want, text)
