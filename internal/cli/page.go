@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
@@ -74,11 +75,11 @@ func oneNode(args []string, flag string) (string, error) {
 	}
 	kind := kindNode
 	if first, name, ok := strings.Cut(node, "/"); ok {
-		kind, _ = kindOf(first)
+		kind, _ = filter.KindOf(first)
 		node = name
 	}
 	if len(args) == 2 {
-		kind, _ = kindOf(args[0])
+		kind, _ = filter.KindOf(args[0])
 	}
 	switch {
 	case kind != kindNode, len(args) > 0 && node == "":

@@ -3,9 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/podlapse/podlapse/internal/filter"
 )
 
 // Kinds of resources that are not workloads. The kinds of workloads are spelled as in owner references, for example
@@ -14,29 +15,6 @@ const (
 	kindPod  = "Pod"
 	kindNode = "Node"
 )
-
-// resourceType is a resource type that the arguments can name.
-type resourceType struct {
-	kind  string
-	group string   // API group; empty for the core group
-	names []string // kubectl's names for the type. Completion suggests the first name
-}
-
-// resourceTypes lists the accepted resource types.
-var resourceTypes = []resourceType{
-	{kindPod, "", []string{"pod", "pods", "po"}},
-	{"Deployment", "apps", []string{"deploy", "deployment", "deployments"}},
-	{"StatefulSet", "apps", []string{"sts", "statefulset", "statefulsets"}},
-	{"DaemonSet", "apps", []string{"ds", "daemonset", "daemonsets"}},
-	{"ReplicaSet", "apps", []string{"rs", "replicaset", "replicasets"}},
-	{"ReplicationController", "", []string{"rc", "replicationcontroller", "replicationcontrollers"}},
-	{"Job", "batch", []string{"job", "jobs"}},
-	{"CronJob", "batch", []string{"cronjob", "cronjobs", "cj"}},
-	{kindNode, "", []string{"node", "nodes", "no"}},
-}
-
-// apiVersion matches the version of an API group, such as v1 or v1beta1.
-var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 // namespaceType lists kubectl's names for the type Namespace.
 var namespaceType = []string{"namespace", "namespaces", "ns"}
@@ -69,20 +47,6 @@ func (r resource) String() string {
 	return text
 }
 
-// kindOf returns the kind of a resource type in one of kubectl's forms: TYPE, TYPE.GROUP or TYPE.VERSION.GROUP. For
-// example, deploy, deployment.apps and deployments.v1.apps have the kind Deployment.
-func kindOf(word string) (kind string, known bool) {
-	name, rest, qualified := strings.Cut(strings.ToLower(word), ".")
-	version, group, versioned := strings.Cut(rest, ".")
-	for _, t := range resourceTypes {
-		if slices.Contains(t.names, name) && (!qualified || rest == t.group && rest != "" ||
-			versioned && apiVersion.MatchString(version) && group == t.group) {
-			return t.kind, true
-		}
-	}
-	return "", false
-}
-
 // The method "resources" reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. The method
 // also accepts NAMESPACE/POD if NAMESPACE is not a resource type. If the result is empty, the arguments select all
 // pods.
@@ -90,7 +54,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	kind, isType := kindOf(args[0])
+	kind, isType := filter.KindOf(args[0])
 	var found []resource
 	switch {
 	case isType && len(args) == 1 && kind == kindPod:
@@ -127,7 +91,7 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	if first == "" || name == "" || strings.Contains(name, "/") {
 		return resource{}, fmt.Errorf("invalid resource %q: must be POD, TYPE/NAME or NAMESPACE/POD", arg)
 	}
-	if kind, ok := kindOf(first); ok {
+	if kind, ok := filter.KindOf(first); ok {
 		return resource{kind: kind, name: name}, nil
 	}
 	dotted := strings.Contains(first, ".") // the name of a namespace contains no dot

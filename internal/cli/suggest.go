@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/pkg/client"
 )
@@ -31,15 +32,15 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 			return names
 		}
 		names = c.suggestNamespaces(ctx, call.Getenv)
-		for _, t := range resourceTypes {
-			names = append(names, t.names[0])
+		for _, t := range filter.ResourceTypes() {
+			names = append(names, t.Names[0])
 		}
 		for i := range names {
 			names[i] += "/"
 		}
 		return names
 	}
-	switch kind, known := kindOf(first); {
+	switch kind, known := filter.KindOf(first); {
 	case kind == kindNode:
 		return prefixed(first+"/", c.suggestNodes(ctx, call.Getenv))
 	case kind == kindPod:

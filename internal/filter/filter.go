@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Namespaces []string
 	Name       string          // pod name, or a prefix if it ends in *
-	Owner      timeline.Owner  // an empty kind matches every kind
+	Owner      timeline.Owner  // an empty kind matches every kind; the case of the kind does not matter
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
@@ -96,7 +96,8 @@ func (f Filter) MatchesName(k Key) bool {
 }
 
 func (f Filter) placed(d Detail) bool {
-	if f.Owner.Name != "" && (f.Owner.Name != d.Owner.Name || f.Owner.Kind != "" && f.Owner.Kind != d.Owner.Kind) {
+	if f.Owner.Name != "" && (f.Owner.Name != d.Owner.Name ||
+		f.Owner.Kind != "" && !strings.EqualFold(f.Owner.Kind, d.Owner.Kind)) {
 		return false
 	}
 	return f.Labels == nil || f.Labels.Matches(labelText(d.Labels))

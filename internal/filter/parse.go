@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxText is the maximum length of a parameter in bytes. The limit is necessary because error messages quote
+// MaxText is the maximum length of a parameter in bytes. The limit is necessary because error messages quote
 // parameters, and because a parsed label selector can need much more memory than its text.
-const maxText = 4096
+const MaxText = 4096
 
 // parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
@@ -39,7 +39,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		if name == "" || ok && kind == "" || strings.Contains(name, "/") {
 			return fmt.Errorf("must be KIND/NAME or NAME, for example Deployment/web")
 		}
-		f.Owner = timeline.Owner{Kind: kind, Name: name}
+		f.Owner = timeline.Owner{Kind: OwnerKind(kind), Name: name}
 		return nil
 	},
 	"labelSelector": func(f *Filter, value string, _ time.Time) error {
@@ -114,8 +114,8 @@ func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 			continue
 		case len(given) > 1:
 			return Filter{}, fmt.Errorf("%s is set %d times: set it once", name, len(given))
-		case len(given[0]) > maxText:
-			return Filter{}, fmt.Errorf("%s is too long: must be at most %d bytes", name, maxText)
+		case len(given[0]) > MaxText:
+			return Filter{}, fmt.Errorf("%s is too long: must be at most %d bytes", name, MaxText)
 		}
 		if err := parsers[name](&f, given[0], now); err != nil {
 			return Filter{}, fmt.Errorf("%s: invalid value %.80q: %w", name, given[0], err)

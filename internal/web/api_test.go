@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
@@ -59,6 +60,7 @@ func (f *fake) api() API {
 }
 
 func TestBadParameters(t *testing.T) {
+	long := strings.Repeat("x", filter.MaxText+1)
 	for target, want := range map[string]string{
 		"/api/v1/pods?limit=0":                  "must be 1 to 500",
 		"/api/v1/pods?limit=501":                "must be 1 to 500",
@@ -94,6 +96,11 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/stream?gone=true":              "must be one of labelSelector, last_event_id",
 		"/api/v1/stream?phase=x":                "must be one or more of scheduling",
 		"/api/v1/objects/pods?labelSelector=,":  "label selector, for example",
+		"/api/v1/pods?name=" + long:             "name is too long: must be at most 4096 bytes",
+		"/api/v1/pods/a/b?uid=" + long:          "uid is too long: must be at most 4096 bytes",
+		"/api/v1/pulls?registry=" + long:        "registry is too long: must be at most 4096 bytes",
+		"/api/v1/workloads/a/b/c?revision=" +
+			long + ",a": "revision is too long: must be at most 4096 bytes",
 	} {
 		response := (&fake{}).ask(t, http.MethodGet, target)
 		got := decode[problem](t, response)
@@ -207,6 +214,10 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 	}
 	response := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
 	if got := decode[api.PullList](t, response); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
+		t.Errorf("%+v", got)
+	}
+	response = f.ask(t, http.MethodGet, "/api/v1/pulls?registry=Other.Example") // the case of a host does not matter
+	if got := decode[api.PullList](t, response); len(got.Recent) != 1 || got.Recent[0].UID != "f" {
 		t.Errorf("%+v", got)
 	}
 	if got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -29,7 +30,8 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 	}
 	registry := r.URL.Query().Get("registry")
 	meant := func(namespace, host string) bool {
-		return f.Belongs(filter.Key{Namespace: namespace}, filter.Detail{}) && (registry == "" || host == registry)
+		return f.MatchesName(filter.Key{Namespace: namespace}) &&
+			(registry == "" || strings.EqualFold(cmp.Or(host, imagepull.UnknownRegistry), registry))
 	}
 
 	list := api.PullList{Items: now.Records(), Recent: []api.RecentPullRecord{}}

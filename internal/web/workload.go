@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -31,7 +32,8 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	namespace, owner := r.PathValue("namespace"), timeline.Owner{Kind: r.PathValue("kind"), Name: r.PathValue("owner")}
+	namespace := r.PathValue("namespace")
+	owner := timeline.Owner{Kind: filter.OwnerKind(r.PathValue("kind")), Name: r.PathValue("owner")}
 	records, earlier, ok := a.ownedBy(w, r, namespace, owner)
 	if !ok {
 		return
@@ -47,6 +49,7 @@ func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
 			if earlier > 0 {
 				reason += fmt.Sprintf(" among the latest %d start-ups of the workload", len(records))
 			}
+			reason += knownRevisions(summary)
 			writeError(w, http.StatusNotFound, "not_found", reason)
 			return
 		}
@@ -75,8 +78,44 @@ func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	return names, true
 }
 
-// maxHints is the number of workloads that an error names.
+// knownRevisions returns the end of an error about an unknown revision.
+func knownRevisions(summary api.WorkloadSummary) string {
+	var names []string
+	for _, r := range summary.Revisions[:min(len(summary.Revisions), maxHints)] {
+		names = append(names, fmt.Sprintf("%.63s", r.Name))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; known revisions: " + strings.Join(names, ", ")
+}
+
+// maxHints is the maximum number of workloads or revisions that an error names.
 const maxHints = 5
+
+// hints returns the end of an error about an unknown workload. The result names workloads of the same namespace, the
+// workloads with the same or a similar name first.
+func hints(name string, others []timeline.Owner) string {
+	name = strings.ToLower(name)
+	distance := func(o timeline.Owner) int {
+		switch other := strings.ToLower(o.Name); {
+		case other == name:
+			return 0
+		case strings.HasPrefix(other, name), strings.HasPrefix(name, other):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(others, func(a, b timeline.Owner) int { return cmp.Compare(distance(a), distance(b)) })
+	var names []string
+	for _, o := range others[:min(len(others), maxHints)] {
+		names = append(names, fmt.Sprintf("%.63s/%.253s", o.Kind, o.Name))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; known workloads of the namespace: " + strings.Join(names, ", ")
+}
 
 // ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. ownedBy ignores the
 // case of the owner's kind. If the agent knows no start-up of the workload, or cannot read the start-ups, ownedBy
@@ -88,14 +127,13 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		return nil, 0, false
 	}
 	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
-	var others []string
+	var others []timeline.Owner
 	matches := func(o timeline.Owner) bool {
 		if o.Name == owner.Name && strings.EqualFold(o.Kind, owner.Kind) {
 			return true
 		}
-		if other := fmt.Sprintf("%.63s/%.253s", o.Kind, o.Name); len(others) < maxHints && o.Name != "" &&
-			!slices.Contains(others, other) {
-			others = append(others, other)
+		if o.Name != "" && !slices.Contains(others, o) {
+			others = append(others, o)
 		}
 		return false
 	}
@@ -120,10 +158,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 	if len(records) == 0 {
 		reason := fmt.Sprintf("no start-up of %.63s %.63s/%.253s is known on this node", owner.Kind, namespace,
 			owner.Name)
-		if len(others) > 0 {
-			reason += "; known workloads of the namespace: " + strings.Join(others, ", ")
-		}
-		writeError(w, http.StatusNotFound, "not_found", reason)
+		writeError(w, http.StatusNotFound, "not_found", reason+hints(owner.Name, others))
 		return nil, 0, false
 	}
 	return records, earlier, true

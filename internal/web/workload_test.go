@@ -1,11 +1,13 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/whatif"
@@ -54,13 +56,61 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// TestKindInAnyCase requests a workload with the kind in lower case, as in a kubectl command.
-func TestKindInAnyCase(t *testing.T) {
+// TestNamesOfKinds requests a workload with the names that kubectl accepts for its kind.
+func TestNamesOfKinds(t *testing.T) {
 	f := &fake{timelines: startuptest.RolledOut("first", "second")}
 	want := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/StatefulSet/web").Body.String()
-	got := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/statefulset/web")
-	if got.Code != http.StatusOK || got.Body.String() != want {
-		t.Errorf("got %d %s, want %s", got.Code, got.Body, want)
+	for _, kind := range []string{"statefulset", "STATEFULSET", "statefulsets", "sts", "statefulsets.apps"} {
+		got := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/"+kind+"/web")
+		if got.Code != http.StatusOK || got.Body.String() != want {
+			t.Errorf("%s: got %d %s, want %s", kind, got.Code, got.Body, want)
+		}
+		list := decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?owner="+kind+"/web"))
+		if len(list.Items) != len(f.timelines) {
+			t.Errorf("%s: the filter owner matches %d of %d start-ups", kind, len(list.Items), len(f.timelines))
+		}
+	}
+}
+
+// TestLongestNames requests a workload whose namespace and owner have the longest names that Kubernetes accepts.
+func TestLongestNames(t *testing.T) {
+	namespace, owner := strings.Repeat("n", 63), strings.Repeat("o", 253)
+	pod := startuptest.Predictable("web-0")
+	pod.Namespace, pod.Owner.Name = namespace, owner
+	f := &fake{timelines: []timeline.Timeline{pod}}
+	target := "/api/v1/workloads/" + namespace + "/StatefulSet/" + owner
+	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, target))
+	if got.Owner.Name != owner || got.Namespace != namespace {
+		t.Errorf("%+v", got)
+	}
+	list := decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?owner=sts/"+owner))
+	if len(list.Items) != 1 {
+		t.Errorf("the filter owner matches %d start-ups", len(list.Items))
+	}
+	missing := decode[problem](t, f.ask(t, http.MethodGet, target+"?revision=a,b"))
+	if !strings.Contains(missing.Reason, namespace+"/"+owner+" with the revision") {
+		t.Errorf("%q", missing.Reason)
+	}
+}
+
+// TestNearestWorkloads requests workloads that do not exist. The error must first name the workloads with the same or
+// a similar name, even if the agent knows many other workloads.
+func TestNearestWorkloads(t *testing.T) {
+	all := startUps(0, 10)
+	for i := range all {
+		all[i].Namespace, all[i].Owner.Name = "shop", fmt.Sprintf("other-%d", i)
+		all[i].CreatedAt = firstStart.Add(time.Hour)
+	}
+	near := startuptest.Predictable("web-0") // StatefulSet shop/web
+	near.CreatedAt = firstStart
+	f := &fake{timelines: append(all, near)}
+	for _, target := range []string{"/shop/deploy/web", "/shop/StatefulSet/Web", "/shop/StatefulSet/web-0",
+		"/shop/StatefulSet/we"} {
+		got := decode[problem](t, f.ask(t, http.MethodGet, "/api/v1/workloads"+target))
+		_, known, _ := strings.Cut(got.Reason, "known workloads of the namespace: ")
+		if !strings.HasPrefix(known, "StatefulSet/web, Deployment/other-") || strings.Count(known, "/") != maxHints {
+			t.Errorf("%s: %q", target, got.Reason)
+		}
 	}
 }
 
@@ -78,7 +128,7 @@ func TestManyStartUps(t *testing.T) {
 	f := &fake{timelines: all[:50], gone: all[50:]}
 	const path = "/api/v1/workloads/shop/Deployment/web"
 	missing := decode[problem](t, f.ask(t, http.MethodGet, path+"?revision=old,new"))
-	const among = `"old" is known on this node among the latest 200 start-ups of the workload`
+	const among = `"old" is known on this node among the latest 200 start-ups of the workload; known revisions: new`
 	if !strings.HasSuffix(missing.Reason, among) {
 		t.Errorf("a revision before the latest start-ups: %q", missing.Reason)
 	}
@@ -110,9 +160,10 @@ func TestUnknownWorkload(t *testing.T) {
 	for target, want := range map[string]string{
 		"/shop/StatefulSet/db": "no start-up of StatefulSet shop/db is known on this node; known workloads of the " +
 			"namespace: StatefulSet/web",
-		"/shop/Deployment/web":                       "no start-up of Deployment shop/web is known on this node",
-		"/other/StatefulSet/web":                     "no start-up of StatefulSet other/web is known on this node",
-		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node`,
+		"/shop/Deployment/web":   "no start-up of Deployment shop/web is known on this node",
+		"/other/StatefulSet/web": "no start-up of StatefulSet other/web is known on this node",
+		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node` +
+			"; known revisions: second, first",
 	} {
 		response := f.ask(t, http.MethodGet, "/api/v1/workloads"+target)
 		got := decode[problem](t, response)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/podlapse/podlapse/lab/internal/browser"
@@ -55,6 +56,11 @@ func TestVisible(t *testing.T) {
 			`(async () => `+exportsOf("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+	longest := strings.Repeat("n", 253) // the longest name in Kubernetes; a shortened name breaks links to workloads
+	if got := eval[string](t, tab, `(async () => `+exportsOf("text.js")+`.visible(`+quoted(longest)+`))()`); got !=
+		longest {
+		t.Errorf("a name of 253 characters: %q", got)
 	}
 	if got := eval[string](t, tab, `(async () => `+exportsOf("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
 		t.Errorf("an unpaired surrogate: %q", got)

@@ -1,0 +1,55 @@
+package filter
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ResourceType is a resource type that a request or a command can name.
+type ResourceType struct {
+	Kind  string   // as in owner references, for example Deployment
+	Group string   // API group; empty for the core group
+	Names []string // kubectl's names for the type; completion suggests the first name
+}
+
+// ResourceTypes returns the known resource types: pods, nodes, and the workloads that own pods.
+func ResourceTypes() []ResourceType {
+	return []ResourceType{
+		{"Pod", "", []string{"pod", "pods", "po"}},
+		{"Deployment", "apps", []string{"deploy", "deployment", "deployments"}},
+		{"StatefulSet", "apps", []string{"sts", "statefulset", "statefulsets"}},
+		{"DaemonSet", "apps", []string{"ds", "daemonset", "daemonsets"}},
+		{"ReplicaSet", "apps", []string{"rs", "replicaset", "replicasets"}},
+		{"ReplicationController", "", []string{"rc", "replicationcontroller", "replicationcontrollers"}},
+		{"Job", "batch", []string{"job", "jobs"}},
+		{"CronJob", "batch", []string{"cronjob", "cronjobs", "cj"}},
+		{"Node", "", []string{"node", "nodes", "no"}},
+	}
+}
+
+// apiVersion matches the version of an API group, such as v1 or v1beta1.
+var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+
+// KindOf returns the kind of a resource type in one of kubectl's forms: TYPE, TYPE.GROUP or TYPE.VERSION.GROUP. For
+// example, deploy, deployment.apps and deployments.v1.apps have the kind Deployment. KindOf ignores the case.
+func KindOf(word string) (kind string, known bool) {
+	name, rest, qualified := strings.Cut(strings.ToLower(word), ".")
+	version, group, versioned := strings.Cut(rest, ".")
+	for _, t := range ResourceTypes() {
+		if slices.Contains(t.Names, name) && (!qualified || rest == t.Group && rest != "" ||
+			versioned && apiVersion.MatchString(version) && group == t.Group) {
+			return t.Kind, true
+		}
+	}
+	return "", false
+}
+
+// OwnerKind returns the kind that the owner in a request has. OwnerKind returns a word that KindOf does not know
+// without change, because custom resources can also own pods.
+func OwnerKind(word string) string {
+	if kind, known := KindOf(word); known {
+		return kind
+	}
+	return word
+}
