@@ -28,7 +28,7 @@ func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string
 
 func TestReportFromPrometheus(t *testing.T) {
 	const want = `1970-01-01 02:06 to 1970-01-01 04:06 UTC: 2 nodes, 41 start-ups (1 unsuccessful), 1 in progress. ` +
-		`The successful start-ups took 186 s. 120 s of this time was lost.
+		`The successful start-ups took 186 s. 120 s of this time was lost, including random differences.
 Note: Prometheus estimates numbers from scrapes, so the numbers can differ from the agents' numbers.
 
 SECONDS LOST BY CAUSE

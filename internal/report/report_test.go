@@ -158,7 +158,7 @@ func TestTruth(t *testing.T) {
 			"network " +
 			"(40 s)",
 		first.Summary: "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes, 60 start-ups (0 unsuccessful), 0 in " +
-			"progress. The start-ups took 1616 s. 1172 s of this time was lost.",
+			"progress. The start-ups took 1616 s. 1172 s of this time was lost, including random differences.",
 	} {
 		if got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

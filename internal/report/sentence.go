@@ -15,8 +15,12 @@ func summary(r Report, measured string, compared bool) string {
 		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
 		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
 		measured, length(r.Seconds))
-	if compared {
-		text += fmt.Sprintf(" %s of this time was lost.", length(r.Lost))
+	switch {
+	case !compared:
+	case r.Lost > 0:
+		text += fmt.Sprintf(" %s of this time was lost, including random differences.", length(r.Lost))
+	default:
+		text += " None of this time was lost."
 	}
 	return text
 }
