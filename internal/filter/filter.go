@@ -1,5 +1,5 @@
-// Package filter selects the start-ups that match a request to the API. The package is pure. The API's request
-// handlers call the package for lists and streams.
+// Package filter selects the start-ups that match a request to the API, and knows kubectl's names of kinds. The package
+// is pure. The API's request handlers call the package for lists and streams. The command line uses the names of kinds.
 package filter
 
 import (
