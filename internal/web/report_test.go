@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/tally"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -80,5 +83,28 @@ func TestReportWithoutSums(t *testing.T) {
 	response := (&fake{noTally: true}).ask(t, http.MethodGet, "/api/v1/report")
 	if got := decode[problem](t, response); response.Code != http.StatusNotFound || got.Error != "not_found" {
 		t.Errorf("%d %+v", response.Code, got)
+	}
+}
+
+// TestLongToken has images with the longest names that the agent keeps. JSON needs six bytes for each of their
+// characters, so the continue token exceeds the limit of other parameters.
+func TestLongToken(t *testing.T) {
+	all := startUps(0, 2)
+	for i := range all {
+		for k := range all[i].Pulls {
+			all[i].Pulls[k].Image = strings.Repeat("<", 1023) + strconv.Itoa(i)
+		}
+	}
+	f := &fake{gone: all}
+	seen, next := map[string]bool{}, ""
+	for page := 0; page == 0 || next != ""; page++ {
+		got := decode[api.ReportRecord](t, f.ask(t, http.MethodGet, "/api/v1/report?limit=1&continue="+next))
+		if len(got.Items) != 1 || page == 0 && len(got.Continue) <= filter.MaxText {
+			t.Fatalf("page %d: %d items, and a token of %d bytes", page, len(got.Items), len(got.Continue))
+		}
+		seen[got.Items[0].Image], next = true, got.Continue
+	}
+	if !seen[all[0].Pulls[0].Image] || !seen[all[1].Pulls[0].Image] {
+		t.Errorf("the pages contain %d images", len(seen))
 	}
 }
