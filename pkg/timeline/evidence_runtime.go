@@ -118,6 +118,3 @@ func (e *Evidence) applyRun(r ContainerRun) {
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
 }
-
-// lostRun reports whether the reason and the exit code mean that the runtime lost track of a run.
-func lostRun(reason string, code int) bool { return reason == "Unknown" && code == 255 }

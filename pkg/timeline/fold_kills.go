@@ -57,9 +57,6 @@ func (f *fold) classifyKill(c *Container, attempt uint16) (killed, explained boo
 	return killed, explained
 }
 
-// codeTerminated is the exit code of a process that SIGTERM ended.
-const codeTerminated = codeSignal + 15
-
 // undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. After such a signal, the
 // phase can have a cause other than s.Cause: somebody might have killed the container, even if a probe, a hook or the
 // container's memory limit can also explain the kill.

@@ -106,25 +106,9 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	f.t.Stops = append(f.t.Stops, stop)
 }
 
-const (
-	codeSignal        = 128 // runtimes and shells add the number of the signal to 128
-	lastSignal        = 64
-	signalKill        = 9
-	codeKilled        = codeSignal + signalKill
-	reasonOutOfMemory = "OOMKilled" // the reason that the kubelet and the runtime use
-)
-
 func (s *Stop) setCode(code int, reason string) {
 	s.ExitCode, s.Exited, s.Reason = code, true, reason
 	s.Signal = signalOf(code)
-}
-
-// signalOf returns the signal that an exit code represents, or 0 for none.
-func signalOf(code int) int {
-	if code > codeSignal && code <= codeSignal+lastSignal {
-		return code - codeSignal
-	}
-	return 0
 }
 
 // howStopped distinguishes kills at the end of the grace period from other kills. The kubelet never sends SIGKILL
