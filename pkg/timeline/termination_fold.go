@@ -9,7 +9,7 @@ import (
 // Termination computes the termination from the evidence, up to the time "now". The argument "skew" is the skew of the
 // two clocks, as for a Timeline.
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
-	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
+	f := terminationFold{e: e, now: at(now), skew: skew}
 	f.t = Termination{
 		Grace: e.grace, ZeroGrace: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
 		Skew: skew, Listed: !e.learnedLive,
@@ -22,8 +22,10 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 	return f.t
 }
 
+// terminationFold computes one termination. The order of its steps matters: the bound of the kubelet's stop needs the
+// bound of the request, and the ends of the containers need both.
 type terminationFold struct {
-	*TerminationEvidence
+	e    *TerminationEvidence
 	now  instant
 	skew Skew
 	t    Termination
@@ -41,44 +43,40 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 // seconds, so the request happened less than a second after the timestamp. The request also happened before the agent
 // received the first pod object with a deletion timestamp.
 func (f *terminationFold) request() bound {
-	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
-		f.requestSecond.time())))
-	if f.learnedAt < b.earliest {
+	c := f.skew.widen(second(milestoneKey{}, originControlPlane, f.e.requestSecond.time()))
+	b := bound{earliest: c.earliest, latest: c.latest, origins: origins(0).with(c.origin)}
+	if f.e.learnedAt < b.earliest {
 		f.conflict("deletion_requested", "", fmt.Sprintf("%s reports %s or later, %s reports %s or earlier",
-			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
-		b.earliest = f.created
-		if f.learnedLive {
-			b.earliest = f.learnedAt - liveSlack
+			originControlPlane, clockText(b.earliest), originArrival, clockText(f.e.learnedAt)))
+		b.earliest = f.e.created
+		if f.e.learnedLive {
+			b.earliest = f.e.learnedAt - liveSlack
 		}
-		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
+		b.earliest, b.latest = min(b.earliest, f.e.learnedAt), f.e.learnedAt
 		b.origins = origins(0).with(originArrival)
 	}
-	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
+	if !f.e.learnedLive && f.e.grace == 0 && f.e.observedAt != 0 {
 		// The kubelet's final deletion with grace period 0 changes the deletion timestamp. So the first request can be
 		// earlier than the timestamp.
-		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
+		b.earliest, b.notBefore = min(b.earliest, f.e.created), b.earliest
 	}
-	if f.learnedAt <= b.latest+liveSlack {
-		b.latest = min(b.latest, f.learnedAt)
+	if f.e.learnedAt <= b.latest+liveSlack {
+		b.latest = min(b.latest, f.e.learnedAt)
 		b.origins = b.origins.with(originArrival)
-		if f.learnedLive {
+		if f.e.learnedLive {
 			b.bias = biasLatest
 		}
 	}
 	return b
 }
 
-func boundOf(c constraint) bound {
-	return bound{key: c.key, earliest: c.earliest, latest: c.latest, bias: c.bias, origins: origins(0).with(c.origin)}
-}
-
 // objectGone returns the bound of the object's deletion. While the object exists, objectGone returns the current time.
 func (f *terminationFold) objectGone() bound {
-	if !f.Over() {
+	if !f.e.Over() {
 		return bound{earliest: f.now, latest: f.now}
 	}
 	b := bound{earliest: f.requested.earliest, latest: f.goneBy(), origins: origins(0).with(originArrival)}
-	if f.goneLive {
+	if f.e.goneLive {
 		b.bias = biasLatest
 	}
 	return b
@@ -87,7 +85,7 @@ func (f *terminationFold) objectGone() bound {
 // goneBy returns the time when the agent learned that the object is gone. The result is never before the earliest
 // possible time of the request.
 func (f *terminationFold) goneBy() instant {
-	return max(f.TerminationEvidence.gone, f.requested.earliest)
+	return max(f.e.gone, f.requested.earliest)
 }
 
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
@@ -115,13 +113,13 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		b.origins, known = b.origins.with(o), true
 	}
 	var named instant
-	for _, s := range f.TerminationEvidence.stops {
+	for _, s := range f.e.stops {
 		if s.killingAt != 0 && (named == 0 || s.killingAt < named) {
 			named = s.killingAt
 		}
 	}
-	if f.observedAt != 0 {
-		before(f.observedAt, originArrival, biasLatest)
+	if f.e.observedAt != 0 {
+		before(f.e.observedAt, originArrival, biasLatest)
 	}
 	if named != 0 {
 		before(named, originEventName, biasLatest)
@@ -131,10 +129,10 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	}
 	stated, statedKnown := b.latest, known
 	var onTime bool // a kill fits a stop that began at most restartTakes after the request
-	for _, s := range f.TerminationEvidence.stops {
+	for _, s := range f.e.stops {
 		end, code, reason, o := s.end()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
-		if !killed || f.grace == 0 || f.shortened {
+		if !killed || f.e.grace == 0 || f.e.shortened {
 			continue
 		}
 		if begun := end.latest - instant(f.killAfter()); begun >= b.earliest {
@@ -147,10 +145,10 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	known = onTime || statedKnown && stated-b.latest <= restartTakes
-	if f.observedAt != 0 && named == 0 {
+	if f.e.observedAt != 0 && named == 0 {
 		b.notAfter = f.requested.estimate()
-		if f.observedLive {
-			b.notAfter = max(b.notAfter, f.observedAt-statusLate)
+		if f.e.observedLive {
+			b.notAfter = max(b.notAfter, f.e.observedAt-statusLate)
 		}
 	}
 	return b, known
@@ -166,13 +164,13 @@ const leastGrace = 2 * time.Second
 
 // killAfter returns the minimum time until a container is killed, counted from when the kubelet begins to stop the
 // container.
-func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
+func (f *terminationFold) killAfter() time.Duration { return max(f.e.grace, leastGrace) }
 
 // killedOnTime reports whether the time of a kill shows exactly when the kubelet began to stop the pod: f.killAfter()
 // before the kill. killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for
 // a sidecar, because a sidecar stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
-	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
+	return !slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
 	})
 }

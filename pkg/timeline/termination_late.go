@@ -12,9 +12,9 @@ const restartTakes = instant(time.Second)
 // client shortens the grace period, stopsBy uses the latest possible end of the grace period. Sidecars and all
 // containers with a pre-stop hook get leastGrace in addition to their grace period.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
-	by := begun + instant(max(f.longest, leastGrace))
-	if f.shortened {
-		by = max(by, f.shortestAt+instant(f.killAfter()))
+	by := begun + instant(max(f.e.longest, leastGrace))
+	if f.e.shortened {
+		by = max(by, f.e.shortestAt+instant(f.killAfter()))
 	}
 	return by + instant(f.extraGrace(name))
 }
@@ -44,4 +44,4 @@ func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 
 // graceUnknown reports whether the agent first saw the object after the kubelet's final deletion. The kubelet's final
 // deletion sets the grace period to 0, so the original grace period is no longer visible.
-func (f *terminationFold) graceUnknown() bool { return f.grace == 0 && !f.learnedLive }
+func (f *terminationFold) graceUnknown() bool { return f.e.grace == 0 && !f.e.learnedLive }

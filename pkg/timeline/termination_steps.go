@@ -48,25 +48,25 @@ func (f *terminationFold) steps() []terminationStep {
 		}
 	}
 
-	down := bound{earliest: max(f.sandboxReady, last.earliest), latest: f.gone.latest}
-	if f.sandboxDown != 0 {
-		down.latest = min(f.sandboxDown, f.gone.latest)
+	down := bound{earliest: max(f.e.sandboxReady, last.earliest), latest: f.gone.latest}
+	if f.e.sandboxDown != 0 {
+		down.latest = min(f.e.sandboxDown, f.gone.latest)
 		down.origins = origins(0).with(originRuntime)
 	}
 	down.earliest = min(down.earliest, down.latest)
 	lost := slices.ContainsFunc(f.stopped, func(s stopBound) bool { return s.lost })
-	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0 && !lost,
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.e.sandboxDown != 0 && !lost,
 		milestone: "sandbox_stopped"})
 	gone := f.gone
-	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
-	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
-		let := bound{earliest: gone.earliest, latest: f.releasedAt, bias: biasLatest,
+	gone.earliest = min(max(gone.earliest, down.earliest, f.e.sandboxReady), gone.latest)
+	if f.e.hadFinalizers && f.e.releasedAt <= f.gone.latest {
+		let := bound{earliest: gone.earliest, latest: f.e.releasedAt, bias: biasLatest,
 			origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, milestone: "released"})
-		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), milestone: "gone"})
+		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.e.Over(), milestone: "gone"})
 	}
-	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
+	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.e.Over(), milestone: "gone"})
 }
 
 // stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only if
@@ -77,12 +77,13 @@ func (f *terminationFold) steps() []terminationStep {
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
-		phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, milestone: "stopped",
+		phase: PhaseGrace, container: stop.Container,
+		end: s.bound, known: s.known && !f.e.overflow, milestone: "stopped",
 	}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
 	}
-	if stop.How == StopKilled && f.begunKnown && !f.shortened && !f.overflow && !f.graceUnknown() &&
+	if stop.How == StopKilled && f.begunKnown && !f.e.shortened && !f.e.overflow && !f.graceUnknown() &&
 		f.killedOnTime(stop.Container) {
 		due := f.begun
 		due.earliest, due.latest = due.earliest+instant(f.killAfter()), due.latest+instant(f.killAfter())
@@ -119,10 +120,10 @@ func (f *terminationFold) partition(steps []terminationStep) {
 		merged = append(merged, step)
 		final := i == len(steps)-1
 		if !step.known && !final {
-			if f.Over() && step.milestone != "stopped" {
+			if f.e.Over() && step.milestone != "stopped" {
 				f.t.Missing = append(f.t.Missing, step.milestone)
 			}
-			if step.milestone != "stopped" || f.Over() {
+			if step.milestone != "stopped" || f.e.Over() {
 				continue
 			}
 		}
@@ -137,7 +138,7 @@ func (f *terminationFold) partition(steps []terminationStep) {
 			break
 		}
 	}
-	if f.Over() {
+	if f.e.Over() {
 		f.t.GoneAt = start.time()
 	} else {
 		from = bound{earliest: start, latest: start}

@@ -42,16 +42,16 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 
 // stopContainers determines when and how each container ended.
 func (f *terminationFold) stopContainers() {
-	for _, c := range f.pod.Containers {
-		i := slices.IndexFunc(f.TerminationEvidence.stops, func(s stopEvidence) bool { return s.name == c.Name })
-		if i < 0 ||
-			f.TerminationEvidence.stops[i].notStarted && f.TerminationEvidence.stops[i].finished == 0 &&
-				f.TerminationEvidence.stops[i].seenRunning == 0 {
+	for _, c := range f.e.pod.Containers {
+		i := slices.IndexFunc(f.e.stops, func(s stopEvidence) bool { return s.name == c.Name })
+		if i < 0 {
 			continue
 		}
-		f.stopContainer(c, &f.TerminationEvidence.stops[i])
+		if s := &f.e.stops[i]; !s.notStarted || s.finished != 0 || s.seenRunning != 0 {
+			f.stopContainer(c, s)
+		}
 	}
-	if f.overflow {
+	if f.e.overflow {
 		f.t.Missing = append(f.t.Missing, fmt.Sprintf("stopped/more than %d containers", maxStops))
 	}
 }
@@ -76,7 +76,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 		}
 		f.t.Stops = append(f.t.Stops, stop)
 		return
-	case !known && !f.Over():
+	case !known && !f.e.Over():
 		stop.How = StopRunning
 		end.earliest, end.latest = f.now, f.now
 	case !known:
