@@ -28,9 +28,6 @@ func (c *choices) Uint64() uint64 {
 // cover the time without gaps, and no function may panic.
 func FuzzAnyEvidencePartitions(f *testing.F) { fuzzChoices(f, checkAnyOrder) }
 
-// FuzzAnyTerminationPartitions looks for observations that break a termination.
-func FuzzAnyTerminationPartitions(f *testing.F) { fuzzChoices(f, checkAnyEnd) }
-
 func fuzzChoices(f *testing.F, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(8) {
 		data := make([]byte, 2048)

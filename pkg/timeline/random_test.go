@@ -11,9 +11,6 @@ import (
 // TestAnyEvidencePartitions folds random observations.
 func TestAnyEvidencePartitions(t *testing.T) { eachSeed(t, checkAnyOrder) }
 
-// TestAnyTerminationPartitions folds random observations into terminations.
-func TestAnyTerminationPartitions(t *testing.T) { eachSeed(t, checkAnyEnd) }
-
 func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(3000) {
 		if check(t, rand.New(rand.NewPCG(seed, 7))); t.Failed() {
@@ -46,34 +43,6 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	}
 	e.Requests(now)
 	e.Settled(now)
-}
-
-// checkAnyEnd folds random observations into terminations in order of arrival, at unusual moments and with
-// unusual clocks.
-func checkAnyEnd(t *testing.T, random *rand.Rand) {
-	t.Helper()
-	var e *TerminationEvidence
-	for _, o := range randomObservations(random) {
-		if e == nil {
-			e = NewTerminationEvidence(o)
-		} else {
-			e.Apply(o)
-		}
-		if e == nil {
-			continue
-		}
-		for _, now := range []time.Time{base, base.Add(time.Duration(random.Int64N(int64(20 * time.Second)))),
-			base.Add(100 * time.Second)} {
-			end := e.Termination(now,
-				Skew{-time.Duration(random.Int64N(int64(time.Second))),
-					time.Duration(random.Int64N(int64(time.Second)))})
-			checkEnd(t, end)
-			end.Verdict()
-			if every := e.AskEvery(now); every < 0 || every > 0 && every < askStopping {
-				t.Errorf("ask every %s", every)
-			}
-		}
-	}
 }
 
 // randomValues draws the fields of random observations.
