@@ -38,6 +38,7 @@
 //	evidence_…, obstacle_table             conversion of observations to constraints
 //	fold_…, work_start, progress, cached   conversion of constraints to a Timeline
 //	pull_…, lost_events, ephemeral_pulls   image pulls of one pod; pull_log_… compares the pulls of a node
-//	termination_…, post_startup            terminations, and other events after a start-up
+//	termination, termination_…             terminations: evidence, phases and verdict, apart from start-ups
+//	post_startup                           other events after a start-up
 //	verdict…                               a Timeline in one sentence
 package timeline
