@@ -45,11 +45,11 @@ type RecordCheck struct{ checker }
 // Check returns an error if a record has impossible values, or if the sums of the records so far are too large.
 func (c *RecordCheck) Check(record api.Record) error {
 	of := fmt.Sprintf("pod %.100q", record.Namespace+"/"+record.Name)
-	c.length(of, "total_seconds", record.Total, maxSeconds)
+	c.checkLength(of, "total_seconds", record.Total, maxSeconds)
 	c.addSeconds("all pods", record.Total)
 	rest := record.Total + rounding
 	for _, phase := range record.Phases {
-		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
+		c.checkLength(of, "seconds of a phase", phase.Length, maxSeconds)
 		if rest -= phase.Length; rest < 0 {
 			c.fail("%s has phases that are longer than total_seconds", of)
 			break
@@ -66,7 +66,7 @@ func (c *RecordCheck) Check(record api.Record) error {
 		if pull.Unpack != nil {
 			sums.Sized.Unpack = pull.Unpack.Busy
 		}
-		c.pulls(of, sums)
+		c.checkPulls(of, sums)
 		c.addPulls(sums)
 	}
 	return c.err
@@ -87,16 +87,16 @@ func (c *checker) fail(format string, args ...any) {
 	}
 }
 
-// The method "count" checks a number. The argument "of" names the pod, workload, image, registry or node that has the
+// checkCount checks a number. The argument "of" names the pod, workload, image, registry or node that has the
 // number. The argument "field" describes the number.
-func (c *checker) count(of, field string, n int) {
+func (c *checker) checkCount(of, field string, n int) {
 	if n < 0 || n > maxCount {
 		c.fail("%s has %s %d: must be 0 to %d", of, field, n, maxCount)
 	}
 }
 
-// The method "length" checks a duration. The argument "most" is the maximum, in seconds.
-func (c *checker) length(of, field string, s api.Seconds, most float64) {
+// checkLength checks a duration. The argument "most" is the maximum, in seconds.
+func (c *checker) checkLength(of, field string, s api.Seconds, most float64) {
 	if s < 0 || s.Duration().Seconds() > most {
 		c.fail("%s has %s %s: must be 0 to %.0f", of, field, s, most)
 	}
@@ -109,21 +109,21 @@ func (c *checker) item(i api.ReportItem) {
 		c.addPulls(i.Pulls)
 	}
 	c.addSeconds("all workloads", i.Total)
-	c.count(of, "start_ups", i.StartUps)
-	c.count(of, "failures", i.Failures)
-	c.count(of, "in_progress", i.InProgress)
+	c.checkCount(of, "start_ups", i.StartUps)
+	c.checkCount(of, "failures", i.Failures)
+	c.checkCount(of, "in_progress", i.InProgress)
 	if i.Failures > i.StartUps {
 		c.fail("%s has %d failures of %d start-ups", of, i.Failures, i.StartUps)
 	}
-	c.length(of, "seconds", i.Total, maxSeconds)
-	c.length(of, "unfinished_seconds", i.Unfinished, maxSeconds)
+	c.checkLength(of, "seconds", i.Total, maxSeconds)
+	c.checkLength(of, "unfinished_seconds", i.Unfinished, maxSeconds)
 	if i.Unfinished > i.Total {
 		c.fail("%s has unfinished_seconds %s of %s", of, i.Unfinished, i.Total)
 	}
 	rest := i.Total + rounding
 	for _, cause := range i.Causes {
-		c.length(of, "seconds of a cause", cause.Length, maxSeconds)
-		c.length(of, "unfinished_seconds of a cause", cause.Unfinished, maxSeconds)
+		c.checkLength(of, "seconds of a cause", cause.Length, maxSeconds)
+		c.checkLength(of, "unfinished_seconds of a cause", cause.Unfinished, maxSeconds)
 		if cause.Unfinished > cause.Length {
 			c.fail("%s has a cause with unfinished_seconds %s of %s", of, cause.Unfinished, cause.Length)
 		}
@@ -132,31 +132,31 @@ func (c *checker) item(i api.ReportItem) {
 			break
 		}
 	}
-	c.pulls(of, i.Pulls)
+	c.checkPulls(of, i.Pulls)
 }
 
 func (c *checker) totals(t api.TotalsRecord) {
 	const of = "the node"
-	c.count(of, "ended", t.Ended)
-	c.count(of, "started", t.Started)
-	c.count(of, "unreported_milestones", t.Unreported)
+	c.checkCount(of, "ended", t.Ended)
+	c.checkCount(of, "started", t.Started)
+	c.checkCount(of, "unreported_milestones", t.Unreported)
 	if t.Started > t.Ended {
 		c.fail("%s has %d started of %d ended start-ups", of, t.Started, t.Ended)
 	}
 	for _, phase := range t.Phases {
-		c.length(of, "seconds of a phase", phase.Length, maxSeconds)
-		c.count(of, "steps of a phase", phase.Steps)
+		c.checkLength(of, "seconds of a phase", phase.Length, maxSeconds)
+		c.checkCount(of, "steps of a phase", phase.Steps)
 		c.addSeconds("all phases", phase.Length)
 	}
 	for _, r := range t.Registries {
 		of := fmt.Sprintf("registry %.100q", r.Registry)
-		c.pulls(of, r.PullTotals)
+		c.checkPulls(of, r.PullTotals)
 		c.addPulls(r.PullTotals)
-		c.length(of, "unpack_seconds", r.Unpack, maxPullSeconds)
+		c.checkLength(of, "unpack_seconds", r.Unpack, maxPullSeconds)
 		rest := r.Length + rounding
 		for _, d := range r.Durations {
-			c.count(of, "pulls of a duration", d.Pulls)
-			c.length(of, "seconds of a duration", d.Length, maxPullSeconds)
+			c.checkCount(of, "pulls of a duration", d.Pulls)
+			c.checkLength(of, "seconds of a duration", d.Length, maxPullSeconds)
 			if rest -= d.Length; rest < 0 {
 				c.fail("%s has durations that are longer than the seconds of its pulls", of)
 				break
@@ -165,15 +165,15 @@ func (c *checker) totals(t api.TotalsRecord) {
 	}
 }
 
-// The method "pulls" checks the sums of pulls.
-func (c *checker) pulls(of string, p api.PullTotals) {
-	c.count(of, "pulls", p.Pulls)
-	c.count(of, "failures of pulls", p.Failures)
-	c.count(of, "pulls in_progress", p.InProgress)
-	c.count(of, "sized pulls", p.Sized.Pulls)
-	c.length(of, "seconds of pulls", p.Length, maxPullSeconds)
-	c.length(of, "seconds of sized pulls", p.Sized.Length, maxPullSeconds)
-	c.length(of, "unpack_seconds of sized pulls", p.Sized.Unpack, maxPullSeconds)
+// checkPulls checks the sums of pulls.
+func (c *checker) checkPulls(of string, p api.PullTotals) {
+	c.checkCount(of, "pulls", p.Pulls)
+	c.checkCount(of, "failures of pulls", p.Failures)
+	c.checkCount(of, "pulls in_progress", p.InProgress)
+	c.checkCount(of, "sized pulls", p.Sized.Pulls)
+	c.checkLength(of, "seconds of pulls", p.Length, maxPullSeconds)
+	c.checkLength(of, "seconds of sized pulls", p.Sized.Length, maxPullSeconds)
+	c.checkLength(of, "unpack_seconds of sized pulls", p.Sized.Unpack, maxPullSeconds)
 	for _, bytes := range []int64{p.Bytes, p.Sized.Bytes} {
 		if bytes < 0 || bytes > maxPullBytes {
 			c.fail("%s has bytes %d: must be 0 to %d", of, bytes, int64(maxPullBytes))

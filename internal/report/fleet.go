@@ -38,11 +38,11 @@ type sum struct {
 	finished map[timeline.Cause]float64
 }
 
-// The method "count" returns the number of all start-ups, including start-ups in progress.
-func (s *sum) count() int { return s.startUps + s.inProgress }
+// startUpCount returns the number of all start-ups, including start-ups in progress.
+func (s *sum) startUpCount() int { return s.startUps + s.inProgress }
 
-// The method "successes" returns the number of successful start-ups.
-func (s *sum) successes() int { return s.startUps - s.failures }
+// successCount returns the number of successful start-ups.
+func (s *sum) successCount() int { return s.startUps - s.failures }
 
 func (s *sum) add(item api.ReportItem) {
 	s.startUps += item.StartUps

@@ -13,7 +13,8 @@ var pageText string
 // HTML returns the report as one HTML file. The file has no scripts and loads nothing. The template escapes all names.
 // The argument "clean" is a function that removes control characters from a text.
 func HTML(r Report, clean func(string) string) (string, error) {
-	page, err := template.New("report").Funcs(template.FuncMap{"clean": clean, "length": length, "factor": factorText}).
+	functions := template.FuncMap{"clean": clean, "length": secondsText, "factor": factorText}
+	page, err := template.New("report").Funcs(functions).
 		Parse(pageText)
 	if err != nil {
 		return "", fmt.Errorf("read the template of the report: %w", err)

@@ -34,8 +34,8 @@ func (l *loss) add(part string, lost float64) {
 	l.parts[part] += lost
 }
 
-// The method "most" returns the part with the most lost seconds.
-func (l *loss) most() (part string, seconds float64) {
+// largestLoss returns the part with the most lost seconds.
+func (l *loss) largestLoss() (part string, seconds float64) {
 	for _, name := range slices.Sorted(maps.Keys(l.parts)) {
 		if l.parts[name] > seconds {
 			part, seconds = name, l.parts[name]
@@ -48,7 +48,7 @@ func (f *Fleet) losses() losses {
 	result := losses{map[timeline.Cause]*loss{}, map[string]*loss{}}
 	causes := slices.Sorted(maps.Keys(f.all.causes))
 	for _, c := range f.sortedCells() {
-		expected := f.expected(c)
+		expected := f.expectedTime(c)
 		if expected == nil {
 			continue
 		}
@@ -58,7 +58,7 @@ func (f *Fleet) losses() losses {
 			workload = &loss{}
 			result.byWorkload[c.workload] = workload
 		}
-		unfinished := float64(s.count()-s.successes()) / float64(max(s.count(), 1))
+		unfinished := float64(s.startUpCount()-s.successCount()) / float64(max(s.startUpCount(), 1))
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
@@ -78,22 +78,22 @@ func (f *Fleet) losses() losses {
 	return result
 }
 
-// The method "expected" returns a function that computes, for one cause, the expected seconds of a workload's start-ups
+// expectedTime returns a function that computes, for one cause, the expected seconds of a workload's start-ups
 // on a node. The method tries three groups in this order: other workloads on other nodes, other workloads on all nodes,
 // and all workloads on other nodes. The expected time comes from the first group that has at least leastOthers
 // successful start-ups. If no group has enough successful start-ups, the method returns nil. The first group excludes
 // both the workload and the node, because a slow workload or node would increase its own expected time.
-func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
+func (f *Fleet) expectedTime(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{
 		{[]*sum{node, workload}, []*sum{both}}, {[]*sum{workload}, nil}, {[]*sum{node}, nil},
 	} {
-		count := f.all.successes()
+		count := f.all.successCount()
 		for _, s := range others.without {
-			count -= s.successes()
+			count -= s.successCount()
 		}
 		for _, s := range others.with {
-			count += s.successes()
+			count += s.successCount()
 		}
 		if count < leastOthers {
 			continue
@@ -106,7 +106,7 @@ func (f *Fleet) expected(c cell) func(timeline.Cause) float64 {
 			for _, s := range others.with {
 				seconds += s.finished[cause]
 			}
-			return max(seconds, 0) / float64(count) * float64(both.count())
+			return max(seconds, 0) / float64(count) * float64(both.startUpCount())
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (l losses) causeNote(f *Fleet) string {
 }
 
 func (l losses) workloadNote(f *Fleet) string {
-	compared := func(name string) bool { return f.compares(f.workloads[name]) }
+	compared := func(name string) bool { return f.canCompare(f.workloads[name]) }
 	if len(f.workloads) > 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(l.byWorkload)), compared) {
 		return tooFew
 	}
@@ -154,9 +154,9 @@ func (l losses) workloadNote(f *Fleet) string {
 		"no workload takes more time per start-up than the other workloads")
 }
 
-// The method "compares" reports whether the other workloads have enough successful start-ups for a comparison with a
+// canCompare reports whether the other workloads have enough successful start-ups for a comparison with a
 // workload.
-func (f *Fleet) compares(s *sum) bool { return f.all.successes()-s.successes() >= leastOthers }
+func (f *Fleet) canCompare(s *sum) bool { return f.all.successCount()-s.successCount() >= leastOthers }
 
 func (l losses) workloadRows(f *Fleet) []Row {
 	var rows []Row
@@ -164,7 +164,7 @@ func (l losses) workloadRows(f *Fleet) []Row {
 		s := f.workloads[name]
 		row := Row{Name: name, Lost: fromSeconds(lost.seconds), Seconds: fromSeconds(s.seconds), StartUps: s.startUps,
 			Failures: s.failures, InProgress: s.inProgress}
-		if s.other || !f.compares(s) || row.Lost.Duration() < leastLost {
+		if s.other || !f.canCompare(s) || row.Lost.Duration() < leastLost {
 			continue
 		}
 		if lost.base > 0 {
@@ -178,6 +178,6 @@ func (l losses) workloadRows(f *Fleet) []Row {
 }
 
 func (r *Row) setMost(l *loss) {
-	part, seconds := l.most()
+	part, seconds := l.largestLoss()
 	r.Most, r.MostLost = part, fromSeconds(seconds)
 }

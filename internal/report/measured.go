@@ -66,11 +66,11 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	return row
 }
 
-// The method "row" converts the sums into a row of the report. The argument "base" is the observed time minus the lost
+// toRow converts the sums into a row of the report. The argument "base" is the observed time minus the lost
 // time, in seconds. If base is zero, the row has no factor.
-func (m *MeasuredRow) row(name string, base float64) Row {
-	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: number(m.StartUps), Failures: number(m.Failures),
-		Pulls: number(m.Pulls), Bytes: int64(number(m.Bytes))}
+func (m *MeasuredRow) toRow(name string, base float64) Row {
+	r := Row{Name: name, Lost: fromSeconds(max(m.Lost, 0)), StartUps: rounded(m.StartUps),
+		Failures: rounded(m.Failures), Pulls: rounded(m.Pulls), Bytes: int64(rounded(m.Bytes))}
 	if factor := max((base+m.Lost)/base, 0); base > 0 && factor <= math.MaxFloat64 {
 		r.Factor = new(factor)
 	}
@@ -80,9 +80,9 @@ func (m *MeasuredRow) row(name string, base float64) Row {
 	return r
 }
 
-// The function "number" rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned
+// rounded rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned
 // another number.
-func number(estimate float64) int { return int(math.Round(min(max(estimate, 0), maxNumber))) }
+func rounded(estimate float64) int { return int(math.Round(min(max(estimate, 0), maxNumber))) }
 
 // maxNumber is the largest number of bytes, start-ups or pulls in a report.
 const maxNumber = 1 << 53
@@ -90,7 +90,8 @@ const maxNumber = 1 << 53
 // FromMetrics converts the sums from Prometheus into a report. Each section has at most the given number of rows.
 func FromMetrics(m Measured, rows int) Report {
 	r := Report{Since: api.InstantOf(m.Since), Until: api.InstantOf(m.Until), NodeCount: m.NodeCount,
-		StartUps: number(m.StartUps), Failures: number(m.Failures), InProgress: number(m.InProgress), Notes: m.notes()}
+		StartUps: rounded(m.StartUps), Failures: rounded(m.Failures), InProgress: rounded(m.InProgress),
+		Notes: m.notes()}
 	causes := m.causeRows()
 	var seconds, lost float64 // float64, because sums of type Seconds could overflow
 	for _, sums := range m.Causes {
@@ -100,12 +101,12 @@ func FromMetrics(m Measured, rows int) Report {
 		lost += row.Lost.Duration().Seconds()
 	}
 	r.Seconds, r.Lost = fromSeconds(max(seconds, 0)), fromSeconds(lost)
-	r.Causes = section(causes, rows, m.causeNote())
+	r.Causes = newSection(causes, rows, m.causeNote())
 	r.Nodes = m.nodeSection(rows)
 	r.Registries = m.registrySection(rows)
-	r.Images = section(nil, rows, "the metrics do not name images: for images, run the command without --prometheus")
+	r.Images = newSection(nil, rows, "the metrics do not name images: for images, run the command without --prometheus")
 	r.Workloads = m.workloadSection(rows)
-	r.Summary = summary(r, "The successful start-ups", m.Compared)
+	r.Summary = summarySentence(r, "The successful start-ups", m.Compared)
 	return r
 }
 
@@ -131,7 +132,7 @@ const maxWarnings = 3
 func (m *Measured) causeRows() []Row {
 	var rows []Row
 	for name, sums := range m.Causes {
-		row := sums.row(name, 0)
+		row := sums.toRow(name, 0)
 		row.Seconds = fromSeconds(max(sums.Seconds, 0))
 		if row.Lost.Duration() < leastLost {
 			continue
@@ -145,7 +146,7 @@ func (m *Measured) causeRows() []Row {
 // causeNote explains why the report has no rows about causes.
 func (m *Measured) causeNote() string {
 	switch {
-	case number(m.StartUps) == 0:
+	case rounded(m.StartUps) == 0:
 		return noStartUps
 	case m.NodeCount < 2:
 		return "a single node has no other nodes to compare with"
@@ -163,14 +164,14 @@ func (m *Measured) nodeSection(most int) Section {
 			continue
 		}
 		unknown--
-		row := sums.row(name, sums.Expected)
+		row := sums.toRow(name, sums.Expected)
 		if row.Factor == nil || row.Lost.Duration() < leastLost {
 			continue
 		}
 		row.Sentence = nodeSentence(row)
 		rows = append(rows, row)
 	}
-	return withUnknown(section(rows, most, "no node is slower than the other nodes"), max(unknown, 0),
+	return withUnknown(newSection(rows, most, "no node is slower than the other nodes"), max(unknown, 0),
 		"the node or the other nodes had too few start-ups, or the container runtime cannot report when the network "+
 			"of a pod was ready",
 		"node has no factor", "nodes have no factor")
@@ -180,7 +181,7 @@ func (m *Measured) registrySection(most int) Section {
 	var rows []Row
 	used, unknown := 0, 0
 	for name, sums := range m.Registries {
-		row := sums.row(name, sums.Expected)
+		row := sums.toRow(name, sums.Expected)
 		if row.Pulls == 0 && row.Failures == 0 && row.Factor == nil {
 			continue // the counters exist, but no pull in the period increased the counters
 		}
@@ -197,13 +198,13 @@ func (m *Measured) registrySection(most int) Section {
 	}
 	note := noteOf(used == 0, "no pulls with known bytes in this time",
 		"no registry is slower per byte than the other registries")
-	return withUnknown(section(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
+	return withUnknown(newSection(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
 		"registry has no factor", "registries have no factor")
 }
 
 func (m *Measured) workloadSection(most int) Section {
-	s := section(m.workloadRows(), most, m.workloadNote())
-	if others := number(m.OtherStartUps); others > 0 {
+	s := newSection(m.workloadRows(), most, m.workloadNote())
+	if others := rounded(m.OtherStartUps); others > 0 {
 		if s.Note != "" {
 			s.Note += "; "
 		}
@@ -216,7 +217,7 @@ func (m *Measured) workloadSection(most int) Section {
 func (m *Measured) workloadRows() []Row {
 	var rows []Row
 	for name, sums := range m.Workloads {
-		row := sums.row(name, sums.Seconds-sums.Lost)
+		row := sums.toRow(name, sums.Seconds-sums.Lost)
 		row.Seconds = fromSeconds(max(sums.Seconds, 0))
 		if row.Lost.Duration() < leastLost {
 			continue
@@ -238,7 +239,7 @@ func (m *Measured) workloadNote() string {
 		return "a single workload has no other workloads to compare with"
 	case m.WorkloadSeries > 0:
 		return "Prometheus lacks the recording rules about workloads: update the rules of podlapse"
-	case number(m.StartUps) == 0:
+	case rounded(m.StartUps) == 0:
 		return noStartUps // a workload has no series before its first start-up
 	}
 	return "the agents exported no metrics about workloads in this time: set --metrics-workloads=20 on the agents"

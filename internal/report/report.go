@@ -115,12 +115,12 @@ func (f *Fleet) Report(rows int) Report {
 		lost += row.Lost.Duration().Seconds()
 	}
 	r.Lost = fromSeconds(lost)
-	r.Causes = section(causes, rows, losses.causeNote(f))
+	r.Causes = newSection(causes, rows, losses.causeNote(f))
 	r.Nodes = f.nodeSection(rows)
 	r.Registries = f.registrySection(rows)
-	r.Images = section(f.imageRows(), rows, f.imageNote())
-	r.Workloads = section(losses.workloadRows(f), rows, losses.workloadNote(f))
-	if f.all.count() == 0 {
+	r.Images = newSection(f.imageRows(), rows, f.imageNote())
+	r.Workloads = newSection(losses.workloadRows(f), rows, losses.workloadNote(f))
+	if f.all.startUpCount() == 0 {
 		r.Causes.Note, r.Workloads.Note = noStartUps, noStartUps
 	}
 	if f.pulls == (api.PullTotals{}) {
@@ -130,7 +130,7 @@ func (f *Fleet) Report(rows int) Report {
 		r.Notes = append(r.Notes, plural(f.late, "node has", "nodes have")+" sums for only a part of this time, "+
 			"because the agent did not run all the time, keeps no sums or has an older version")
 	}
-	r.Summary = summary(r, "The start-ups", len(losses.byWorkload) > 0)
+	r.Summary = summarySentence(r, "The start-ups", len(losses.byWorkload) > 0)
 	return r
 }
 
@@ -146,9 +146,9 @@ func noteOf(single bool, ifSingle, otherwise string) string {
 	return otherwise
 }
 
-// The function "section" sorts the rows by lost time and keeps the first rows. The argument "most" is the maximum
+// newSection sorts the rows by lost time and keeps the first rows. The argument "most" is the maximum
 // number of rows. If there are no rows, the section contains the note.
-func section(all []Row, most int, note string) Section {
+func newSection(all []Row, most int, note string) Section {
 	slices.SortFunc(all, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Failures, x.Failures), cmp.Compare(x.Name, y.Name))
 	})

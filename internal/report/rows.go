@@ -31,7 +31,7 @@ func (f *Fleet) nodeSection(most int) Section {
 		row.Sentence = nodeSentence(row)
 		rows = append(rows, row)
 	}
-	return withUnknown(section(rows, most, "no node is slower than the other nodes"), unknown, why,
+	return withUnknown(newSection(rows, most, "no node is slower than the other nodes"), unknown, why,
 		"node has no factor", "nodes have no factor")
 }
 
@@ -48,7 +48,7 @@ func (f *Fleet) registrySection(most int) Section {
 		}
 		rows = append(rows, registryRow(r))
 	}
-	return withUnknown(section(rows, most, "no registry is slower per byte than the other registries"), unknown, why,
+	return withUnknown(newSection(rows, most, "no registry is slower per byte than the other registries"), unknown, why,
 		"registry has no factor", "registries have no factor")
 }
 
@@ -84,7 +84,7 @@ func (f *Fleet) imageRows() []Row {
 			InProgress: image.InProgress}
 		if image.Pulls > 0 && others >= leastOthers {
 			expected := float64(image.Pulls) * (f.pulls.Length - image.Length).Duration().Seconds() / float64(others)
-			row.compare(image.Length.Duration().Seconds(), expected)
+			row.setComparison(image.Length.Duration().Seconds(), expected)
 		}
 		if image.other || row.Lost.Duration() < leastLost && image.Failures == 0 {
 			continue
@@ -104,9 +104,9 @@ func (f *Fleet) imageNote() string {
 		"no image takes more time per pull than the other images")
 }
 
-// The method "compare" sets the factor and the lost time of a row. If the observed time is shorter than the expected
+// setComparison sets the factor and the lost time of a row. If the observed time is shorter than the expected
 // time, the lost time is 0.
-func (r *Row) compare(observed, expected float64) {
+func (r *Row) setComparison(observed, expected float64) {
 	if expected > 0 {
 		r.Factor = new(observed / expected)
 	}

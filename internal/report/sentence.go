@@ -8,17 +8,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// The function "summary" describes the whole report. The argument "measured" names the start-ups whose total duration
+// summarySentence describes the whole report. The argument "measured" names the start-ups whose total duration
 // is r.Seconds, for example "The start-ups". If the argument "compared" is false, the function omits the lost time.
-func summary(r Report, measured string, compared bool) string {
+func summarySentence(r Report, measured string, compared bool) string {
 	text := fmt.Sprintf("%s to %s: %s, %s (%d unsuccessful), %d in progress. %s took %s.",
 		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
 		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
-		measured, length(r.Seconds))
+		measured, secondsText(r.Seconds))
 	switch {
 	case !compared:
 	case r.Lost > 0:
-		text += fmt.Sprintf(" %s of this time was lost, including random differences.", length(r.Lost))
+		text += fmt.Sprintf(" %s of this time was lost, including random differences.", secondsText(r.Lost))
 	default:
 		text += " None of this time was lost."
 	}
@@ -27,13 +27,14 @@ func summary(r Report, measured string, compared bool) string {
 
 // causeSentence describes a cause. The argument "place" is the preposition before r.Most: "in" or "on".
 func causeSentence(r Row, place string) string {
-	return fmt.Sprintf("%s: %s lost of %s; most %s %s (%s)", r.Name, length(r.Lost), length(r.Seconds), place, r.Most,
-		length(r.MostLost))
+	return fmt.Sprintf("%s: %s lost of %s; most %s %s (%s)", r.Name, secondsText(r.Lost),
+		secondsText(r.Seconds), place, r.Most,
+		secondsText(r.MostLost))
 }
 
 func nodeSentence(r Row) string {
 	text := fmt.Sprintf("node %s: %.1f times slower than the other nodes; %s lost in %s", r.Name, *r.Factor,
-		length(r.Lost), plural(r.StartUps, "start-up", "start-ups"))
+		secondsText(r.Lost), plural(r.StartUps, "start-up", "start-ups"))
 	return text + mostText(r)
 }
 
@@ -41,11 +42,12 @@ func registrySentence(r Row) string {
 	var parts []string
 	if r.Factor != nil && r.Lost > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f times slower per byte than the other registries", *r.Factor),
-			fmt.Sprintf("%s lost in %s of %s", length(r.Lost), plural(r.Pulls, "pull", "pulls"), size(r.Bytes)))
+			fmt.Sprintf("%s lost in %s of %s", secondsText(r.Lost), plural(r.Pulls, "pull", "pulls"), size(r.Bytes)))
 	} else {
 		parts = append(parts, plural(r.Pulls, "pull", "pulls"))
 	}
-	return "registry " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls", "failed")...), "; ")
+	parts = append(parts, unfinishedTexts(r, "pull", "pulls", "failed")...)
+	return "registry " + r.Name + ": " + strings.Join(parts, "; ")
 }
 
 // imageSentence also compares the time per byte, because a large image takes longer from any registry.
@@ -56,7 +58,7 @@ func imageSentence(r Row, image, all api.PullTotals) string {
 		if r.Factor != nil {
 			first = fmt.Sprintf("%.1f times the time per pull of the other images", *r.Factor)
 		}
-		parts = []string{first, fmt.Sprintf("%s lost in %s", length(r.Lost), parts[0])}
+		parts = []string{first, fmt.Sprintf("%s lost in %s", secondsText(r.Lost), parts[0])}
 	}
 	if r.Pulls > 0 && r.Bytes > 0 {
 		parts = append(parts, size(r.Bytes/int64(r.Pulls))+" per pull")
@@ -66,7 +68,8 @@ func imageSentence(r Row, image, all api.PullTotals) string {
 	if perByte > 0 && ofOthers > 0 {
 		parts[len(parts)-1] += fmt.Sprintf(", %.1f times the time per byte", perByte/ofOthers)
 	}
-	return "image " + r.Name + ": " + strings.Join(append(parts, endings(r, "pull", "pulls", "failed")...), "; ")
+	parts = append(parts, unfinishedTexts(r, "pull", "pulls", "failed")...)
+	return "image " + r.Name + ": " + strings.Join(parts, "; ")
 }
 
 func ratePerByte(s api.SizedTotals) float64 {
@@ -81,22 +84,23 @@ func workloadSentence(r Row) string {
 	if r.Factor != nil {
 		first = fmt.Sprintf("%.1f times the time that the others need", *r.Factor)
 	}
-	parts := []string{first, fmt.Sprintf("%s lost in %s", length(r.Lost),
+	parts := []string{first, fmt.Sprintf("%s lost in %s", secondsText(r.Lost),
 		plural(r.StartUps+r.InProgress, "start-up", "start-ups")) + mostText(r)}
-	return r.Name + ": " + strings.Join(append(parts, endings(r, "start-up", "start-ups", "unsuccessful")...), "; ")
+	parts = append(parts, unfinishedTexts(r, "start-up", "start-ups", "unsuccessful")...)
+	return r.Name + ": " + strings.Join(parts, "; ")
 }
 
 func mostText(r Row) string {
 	if r.Most == "" || r.MostLost <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", most in %s (%s)", r.Most, length(r.MostLost))
+	return fmt.Sprintf(", most in %s (%s)", r.Most, secondsText(r.MostLost))
 }
 
-// The function "endings" states how many start-ups or pulls had no success, and how many are in progress. A start-up
+// unfinishedTexts states how many start-ups or pulls had no success, and how many are in progress. A start-up
 // can end without success although nothing failed, for example because a client deleted the pod. So the argument
 // "without" is "unsuccessful" for start-ups and "failed" for pulls.
-func endings(r Row, one, many, without string) (parts []string) {
+func unfinishedTexts(r Row, one, many, without string) (parts []string) {
 	if r.Failures > 0 {
 		parts = append(parts, plural(r.Failures, one, many)+" "+without)
 	}
@@ -113,9 +117,9 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// The function "length" formats a duration. All durations of a report are in seconds, so that a reader can compare
+// secondsText formats a duration. All durations of a report are in seconds, so that a reader can compare
 // them.
-func length(s api.Seconds) string {
+func secondsText(s api.Seconds) string {
 	if d := s.Duration(); d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}

@@ -155,7 +155,7 @@ func (r *bufferedResponse) deliver() {
 	}
 	control := http.NewResponseController(r.ResponseWriter)
 	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // an error means that the connection is closed
-	r.responses.write(r)
+	r.responses.addResponse(r)
 	defer r.responses.leave(r)
 	if r.failure != nil {
 		r.failure()

@@ -18,9 +18,9 @@ type shares struct {
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }
 
-// The method "enter" takes a slot for the client at an address. The caller releases the slot with the returned
+// takeSlot takes a slot for the client at an address. The caller releases the slot with the returned
 // function. If the client already holds the maximum number of slots, the method returns false.
-func (s *shares) enter(address string) (leave func(), ok bool) {
+func (s *shares) takeSlot(address string) (leave func(), ok bool) {
 	client := peer.Of(address)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,8 @@ const (
 	reservedForNearby = 4
 )
 
-// The function "limited" limits the connections of a listener, in total and for each client.
-func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fairListener {
+// limitConnections limits the connections of a listener, in total and for each client.
+func limitConnections(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fairListener {
 	return &fairListener{Listener: l, dropped: dropped, reads: reads, near: newNodeAddresses(), now: time.Now,
 		open: map[*counted]bool{}, have: map[netip.Prefix]int{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
@@ -86,7 +86,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	defer l.mu.Unlock()
 	client := peer.Of(conn.RemoteAddr().String())
 	c := &counted{
-		Conn: conn, client: client, near: l.near.has(conn), reads: l.reads(client), listener: l, since: l.now(),
+		Conn: conn, client: client, near: l.near.isFromNode(conn), reads: l.reads(client), listener: l, since: l.now(),
 	}
 	have := l.have[c.client]
 	switch {
@@ -94,16 +94,16 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 		l.dropped.count(droppedConnection)
 		return nil, nil
 	case have >= maxPerClient: // another client with the kubelet's address might hold all maxPerClient slots
-		yielded = l.least(func(other *counted) bool { return other.client == c.client })
+		yielded = l.leastUseful(func(other *counted) bool { return other.client == c.client })
 	case len(l.open) >= maxConnections:
-		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
+		if yielded = l.leastUseful(l.yieldsTo(c, have)); yielded == nil {
 			l.dropped.count(droppedFull)
 			return nil, nil
 		}
 	}
 	if yielded != nil {
 		l.dropped.count(droppedYielded)
-		l.remove(yielded)
+		l.releaseSlot(yielded)
 	}
 	l.open[c] = true
 	l.have[c.client]++
@@ -134,8 +134,8 @@ func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	}
 }
 
-// The method "least" returns the least useful connection that can yield, or nil if no connection can yield.
-func (l *fairListener) least(may func(*counted) bool) *counted {
+// leastUseful returns the least useful connection that can yield, or nil if no connection can yield.
+func (l *fairListener) leastUseful(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
 	for c := range l.open {
@@ -163,11 +163,11 @@ func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 func (l *fairListener) leave(c *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.remove(c)
+	l.releaseSlot(c)
 }
 
-// The method "remove" releases the slot of a connection. A second call for the same connection has no effect.
-func (l *fairListener) remove(c *counted) {
+// releaseSlot releases the slot of a connection. A second call for the same connection has no effect.
+func (l *fairListener) releaseSlot(c *counted) {
 	if !l.open[c] {
 		return
 	}

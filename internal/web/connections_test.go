@@ -25,7 +25,7 @@ func (s stub) LocalAddr() net.Addr {
 func (s stub) Close() error { return nil }
 
 func TestClientIsLimitedToItsShare(t *testing.T) {
-	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
+	l := limitConnections(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 32 {
 		if taken, yielded := l.enter(stub{from: fmt.Sprintf("10.0.0.1:%d", i)}); taken == nil || yielded != nil {
 			t.Fatalf("connection %d: %v, %v", i, taken, yielded)
@@ -38,7 +38,7 @@ func TestClientIsLimitedToItsShare(t *testing.T) {
 
 // An agent runs for months and sees an unlimited number of addresses, so it must forget disconnected clients.
 func TestDisconnectedClientsAreForgotten(t *testing.T) {
-	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
+	l := limitConnections(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 1000 {
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)})
 		if taken == nil {
@@ -69,7 +69,7 @@ func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 		"the longest stream":              {streaming, streaming, time.Hour},
 	} {
 		now := time.Unix(1e9, 0)
-		l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
+		l := limitConnections(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 		l.now = func() time.Time { return now }
 		var worst *counted
 		for i := range maxConnections {
@@ -88,7 +88,7 @@ func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 // Clients from other hosts cannot use the last slots, which are reserved for the node. The kubelet can always
 // connect.
 func TestConnectionsAreReservedForTheNode(t *testing.T) {
-	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
+	l := limitConnections(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nodeAddresses{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
 	for range reservedForNearby {

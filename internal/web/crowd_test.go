@@ -13,7 +13,7 @@ import (
 func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	t.Helper()
 	for i := range clients {
-		conn := from(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), server)
+		conn := connectFrom(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), server)
 		if ask != nil {
 			ask(conn)
 		}
@@ -34,7 +34,7 @@ func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			address := running(t, (&fake{}).config())
+			address := startServer(t, (&fake{}).config())
 			crowd(t, address, maxConnections+20, ask(t))
 			for range 3 { // the kubelet restarts a container after three failed probes
 				alive(t, "127.0.0.1", address)
@@ -48,7 +48,7 @@ func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 func TestManySlowReadersBlockNoClients(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
-	address := running(t, config)
+	address := startServer(t, config)
 	scrape(t, "127.0.0.9", address, "/metrics") // before the crowd
 	for i := range maxConnections + 5 {
 		stall(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), address, "/metrics")
@@ -63,7 +63,7 @@ func TestManySlowReadersBlockNoClients(t *testing.T) {
 // TestManyReconnectingClients opens connections as fast as possible, from 250 addresses, while a scraper and the
 // kubelet send requests.
 func TestManyReconnectingClients(t *testing.T) {
-	address := running(t, (&fake{}).config())
+	address := startServer(t, (&fake{}).config())
 	scrape(t, "127.0.0.9", address, "/metrics") // before the crowd
 	stop, ended := make(chan struct{}), make(chan int)
 	go func() {

@@ -21,7 +21,7 @@ import (
 // TestRequestFlood expects status 429 above the rate limit of one client. The server still responds other clients
 // and probes.
 func TestRequestFlood(t *testing.T) {
-	address := running(t, (&fake{}).config())
+	address := startServer(t, (&fake{}).config())
 	before := heap()
 	const asked = 3 * clientBurst
 	began := time.Now()
@@ -43,7 +43,7 @@ func TestRequestFlood(t *testing.T) {
 // flood sends many requests over one connection and counts the responses by status.
 func flood(t *testing.T, client, server string, times int, request string) map[int]int {
 	t.Helper()
-	conn := from(t, client, server)
+	conn := connectFrom(t, client, server)
 	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTokenFlood(t *testing.T) {
 		asked.Add(1)
 		return Unknown, nil
 	}
-	address := running(t, config)
+	address := startServer(t, config)
 	before := heap()
 	token := strings.Repeat("x", maxHeaderBytes-1024)
 	counts := flood(t, "127.0.0.2", address, 2*clientBurst,
@@ -97,11 +97,11 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 		<-release
 		return nil, nil
 	}
-	address := running(t, config)
+	address := startServer(t, config)
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	responses := make(chan string, snapshotsAtOnce+1)
 	for range snapshotsAtOnce {
-		conn := from(t, "127.0.0.1", address)
+		conn := connectFrom(t, "127.0.0.1", address)
 		go func() {
 			status, _, err := say(t, conn, request)
 			responses <- fmt.Sprint(status, err)
@@ -110,12 +110,13 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 	for range snapshotsAtOnce {
 		<-entered
 	}
-	if status, body, err := say(t, from(t, "127.0.0.1", address), request); status != 503 ||
+	if status, body, err := say(t, connectFrom(t, "127.0.0.1", address), request); status != 503 ||
 		!strings.Contains(body, "busy") || err != nil {
 		t.Errorf("one more: %d %s, %v", status, body, err)
 	}
 	alive(t, "127.0.0.1", address)
-	waits := from(t, "127.0.0.1", address) // the server accepts this request because another request ends in time
+	// The server accepts this request because another request ends in time.
+	waits := connectFrom(t, "127.0.0.1", address)
 	go func() {
 		status, _, err := say(t, waits, request)
 		responses <- fmt.Sprint(status, err)
@@ -135,11 +136,11 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	c := livetest.New()
 	config := (&fake{}).config()
 	config.API.Live = c.Hub
-	address := running(t, config)
+	address := startServer(t, config)
 	const stream, list = "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 		"GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	view := func(client string) (*http.Response, net.Conn) {
-		conn := from(t, client, address)
+		conn := connectFrom(t, client, address)
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 		if _, err := io.WriteString(conn, stream); err != nil {
 			t.Fatal(err)
@@ -167,7 +168,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "30" {
 			t.Errorf("viewer over the limit of %s got %s", client, response.Status)
 		}
-		if status, body, err := say(t, from(t, client, address), list); status != http.StatusOK || err != nil {
+		if status, body, err := say(t, connectFrom(t, client, address), list); status != http.StatusOK || err != nil {
 			t.Errorf("a list for %s with its streams open: %d %s, %v", client, status, body, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The function "running" starts a server with a real listener. The server runs until the test ends.
-func running(t *testing.T, config Config) string {
+// startServer starts a server with a real listener. The server runs until the test ends.
+func startServer(t *testing.T, config Config) string {
 	t.Helper()
 	server, err := Listen(t.Context(), config)
 	if err != nil {
@@ -33,8 +33,8 @@ func running(t *testing.T, config Config) string {
 	return server.Addr().String()
 }
 
-// The function "from" connects as a client with its own loopback address.
-func from(t *testing.T, client, server string) net.Conn {
+// connectFrom connects as a client with its own loopback address.
+func connectFrom(t *testing.T, client, server string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second}
 	conn, err := dialer.DialContext(t.Context(), "tcp", server)
@@ -70,7 +70,7 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()
-	status, _, err := say(t, from(t, client, server),
+	status, _, err := say(t, connectFrom(t, client, server),
 		"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
 	if took := time.Since(began); status != http.StatusOK || err != nil || took > time.Second {
 		t.Errorf("probe after %s: %d, %v", took, status, err)
@@ -78,7 +78,7 @@ func alive(t *testing.T, client, server string) {
 }
 
 func TestInvalidRequests(t *testing.T) {
-	address := running(t, (&fake{}).config())
+	address := startServer(t, (&fake{}).config())
 	for name, test := range map[string]struct {
 		request string
 		status  int
@@ -121,7 +121,7 @@ func TestInvalidRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			status, body, err := say(t, from(t, "127.0.0.1", address), test.request)
+			status, body, err := say(t, connectFrom(t, "127.0.0.1", address), test.request)
 			if status != test.status || !strings.Contains(body, test.body) || err != nil {
 				t.Errorf("%d %q, %v, want %d %q", status, body, err, test.status, test.body)
 			}

@@ -73,7 +73,7 @@ func (l *limits) hold(next http.Handler) http.Handler {
 		}
 		made := &bufferedResponse{ResponseWriter: w, responses: l.responses, client: client}
 		defer l.responses.leave(made)
-		l.response(made, r, next)
+		l.serveLimited(made, r, next)
 		made.deliver()
 	})
 }
@@ -83,9 +83,9 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// The method "response" takes a slot for the request and creates the response with the handler "next".
-func (l *limits) response(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	leave, ok := l.shares.enter(r.RemoteAddr)
+// serveLimited takes a slot for the request and creates the response with the handler "next".
+func (l *limits) serveLimited(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	leave, ok := l.shares.takeSlot(r.RemoteAddr)
 	if !ok {
 		l.dropped.count(droppedBusy)
 		writeBusy(w)

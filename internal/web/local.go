@@ -17,7 +17,7 @@ func onlyLocal(next http.Handler) http.Handler {
 		switch {
 		case !overLoopback(r):
 			reason = "the agent serves this path only over loopback: use kubectl port-forward"
-		case forwarded(r):
+		case isForwarded(r):
 			reason = "the agent does not serve this path through a proxy: use kubectl port-forward"
 		case !localHost(r.Host):
 			reason = "the request names another host: use the host localhost or a loopback address in the URL"
@@ -47,7 +47,7 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 const notLocal = "not_local"
 
 // isLocal reports whether a request came from the agent's own network namespace, and not through a proxy.
-func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
+func isLocal(r *http.Request) bool { return overLoopback(r) && !isForwarded(r) }
 
 // overLoopback reports whether both ends of the connection are loopback addresses. overLoopback ignores headers,
 // because any client can set headers.
@@ -61,9 +61,9 @@ func isLoopback(address string) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// The function "forwarded" reports whether a proxy forwarded the request. The client of a proxy can be on another host,
+// isForwarded reports whether a proxy forwarded the request. The client of a proxy can be on another host,
 // even if the proxy is a container of the agent's pod.
-func forwarded(r *http.Request) bool {
+func isForwarded(r *http.Request) bool {
 	for header := range r.Header {
 		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||
 			strings.HasPrefix(header, "X-Forwarded-") {

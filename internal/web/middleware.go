@@ -47,7 +47,7 @@ func readOnly(next http.Handler) http.Handler {
 			header.Set("Connection", "close")
 			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed",
 				"the request has a body: send the request without a body")
-		case !plain(r.URL.EscapedPath()): // the mux would redirect to a path that is wrong behind a proxy
+		case !isCleanPath(r.URL.EscapedPath()): // the mux would redirect to a path that is wrong behind a proxy
 			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:
 			next.ServeHTTP(w, r)
@@ -55,8 +55,8 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// The function "plain" reports whether path.Clean leaves a path unchanged, except for a slash at the end. For a path
+// isCleanPath reports whether path.Clean leaves a path unchanged, except for a slash at the end. For a path
 // that path.Clean changes, the mux would redirect the client.
-func plain(p string) bool {
+func isCleanPath(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

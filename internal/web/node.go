@@ -92,7 +92,7 @@ func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
 	for _, t := range timelines {
 		record.Add(api.QualityOf(t), t.Total)
 	}
-	for _, e := range a.gone(timelines) {
+	for _, e := range a.deletedPods(timelines) {
 		record.Add(e.Quality, e.Total)
 	}
 	a.response(w, r, record)

@@ -12,7 +12,7 @@ import (
 
 // The type "nodeAddresses" lists addresses from which the agent's own node connects, so that the agent recognizes the
 // kubelet. If the agent uses the pod network, the node usually connects from the address of the pod's gateway. If the
-// agent uses the host network, the node connects from the agent's own address, which the method "has" also accepts. A
+// agent uses the host network, the node connects from the agent's own address, which isFromNode also accepts. A
 // local client whose address is not in the list has the same limits as a client on another host.
 type nodeAddresses []netip.Addr
 
@@ -46,8 +46,8 @@ func gatewayOf(line string) (netip.Addr, bool) {
 	return gateway, !gateway.IsUnspecified()
 }
 
-// The method "has" reports whether a connection comes from the agent's own node.
-func (n nodeAddresses) has(conn net.Conn) bool {
+// isFromNode reports whether a connection comes from the agent's own node.
+func (n nodeAddresses) isFromNode(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {
 		return false

@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/internal/filter"
 )
 
-// The method "objects" serves the cached pod objects. The handler reads, compresses and writes one pod after another,
+// serveObjects serves the cached pod objects. The handler reads, compresses and writes one pod after another,
 // so that memory never contains the uncompressed list. The response has no ETag, because it contains the age of the
 // cache.
-func (a readAPI) objects(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {
 		return

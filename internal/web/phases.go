@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method "phases" serves the cause and the meaning of each phase.
-func (a readAPI) phases(w http.ResponseWriter, r *http.Request) {
+// servePhases serves the cause and the meaning of each phase.
+func (a readAPI) servePhases(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil); !ok {
 		return
 	}

@@ -64,7 +64,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p *podPage, remaining int
 	p = new(podPage)
 	for i, s := range all {
 		all[i] = startUp{} // the encoded items take memory, so release the timelines
-		meant, err := s.match(f)
+		meant, err := s.matches(f)
 		switch {
 		case err != nil:
 			return p, 0, err
@@ -74,7 +74,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p *podPage, remaining int
 			remaining++
 			continue
 		}
-		item, err := s.json()
+		item, err := s.encoded()
 		if err != nil {
 			return p, 0, err
 		}

@@ -24,7 +24,7 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	records, ok := a.pulled(w, r)
+	records, ok := a.pullRecords(w, r)
 	if !ok {
 		return
 	}
@@ -68,7 +68,7 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	records, ok := a.pulled(w, r)
+	records, ok := a.pullRecords(w, r)
 	if !ok {
 		return
 	}
@@ -80,9 +80,9 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	a.response(w, r, sums.list())
 }
 
-// The method "pulled" returns records with the pulls of start-ups. If a pod was deleted and its start-up had no pulls,
+// pullRecords returns records with the pulls of start-ups. If a pod was deleted and its start-up had no pulls,
 // the method omits this start-up. If the method cannot read a record, it writes an error response and returns false.
-func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
+func (a readAPI) pullRecords(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return nil, false
@@ -92,7 +92,7 @@ func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, b
 		records = append(records,
 			api.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: api.PullRecords(t)})
 	}
-	for _, e := range a.gone(timelines) {
+	for _, e := range a.deletedPods(timelines) {
 		if !e.Pulled {
 			continue
 		}

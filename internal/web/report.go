@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method "report" serves the sums of the past hours, including the start-ups in progress.
-func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
+// serveReport serves the sums of the past hours, including the start-ups in progress.
+func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "limit", "continue")
 	if !ok {
 		return
@@ -48,7 +48,7 @@ func (a readAPI) report(w http.ResponseWriter, r *http.Request) {
 	}
 	report.Items = slices.DeleteFunc(report.Items, func(item api.ReportItem) bool {
 		return !f.MatchesName(filter.Key{Namespace: item.Namespace}) ||
-			after != nil && tally.Compare(item, after.item()) <= 0
+			after != nil && tally.Compare(item, after.itemAt()) <= 0
 	})
 	if report.Remaining = len(report.Items) - limit; report.Remaining > 0 {
 		report.Items = report.Items[:limit]
@@ -70,8 +70,8 @@ func placeOf(i api.ReportItem) itemPosition {
 	return itemPosition{i.Kind, i.Namespace, i.Owner.Kind, cmp.Or(i.Owner.Name, i.Image)}
 }
 
-// The method "item" returns an item with this position.
-func (p itemPosition) item() api.ReportItem {
+// itemAt returns an item with this position.
+func (p itemPosition) itemAt() api.ReportItem {
 	return api.ReportItem{Kind: p.Kind, Namespace: p.Namespace, Owner: api.OwnerRecord{Kind: p.OwnerKind, Name: p.Name}}
 }
 

@@ -65,7 +65,7 @@ func TestReportOfNamespace(t *testing.T) {
 }
 
 func TestReportSince(t *testing.T) {
-	f := &fake{timelines: startUps(0, 10), gone: ended(70)} // ten start-ups ended before noon
+	f := &fake{timelines: startUps(0, 10), gone: endedStartUps(70)} // ten start-ups ended before noon
 	for since, want := range map[string]int{"": 80, "24h": 80, "61m": 80, "1h": 70, "1m": 70,
 		"2026-03-01T13:00:00Z": 0} {
 		query := ""

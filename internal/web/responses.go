@@ -96,7 +96,7 @@ func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.held+bytes > maxHeld {
-		stalled := a.stalled()
+		stalled := a.longestStalled()
 		if stalled == nil {
 			return false
 		}
@@ -110,9 +110,9 @@ func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 	return true
 }
 
-// The method "stalled" returns the response that has stalled the longest, or nil if no response has stalled. The time
+// longestStalled returns the response that has stalled the longest, or nil if no response has stalled. The time
 // limit is longer for clients that have read earlier responses.
-func (a *responses) stalled() *bufferedResponse {
+func (a *responses) longestStalled() *bufferedResponse {
 	var stalled *bufferedResponse
 	longest, now := time.Duration(0), time.Now().UnixNano()
 	for _, r := range a.writing {
@@ -127,9 +127,9 @@ func (a *responses) stalled() *bufferedResponse {
 	return stalled
 }
 
-// The method "write" adds a response to the list of responses that the server is writing. The agent can cut off any
+// addResponse adds a response to the list of responses that the server is writing. The agent can cut off any
 // response in this list.
-func (a *responses) write(r *bufferedResponse) {
+func (a *responses) addResponse(r *bufferedResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r.readAt.Store(time.Now().UnixNano())

@@ -50,7 +50,7 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 	// calls Accept on the same goroutine. So the first call of Accept can safely add the middleware.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
 	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
-		sampled(config.Logger))
+		sampledLogger(config.Logger))
 }
 
 // beforeFirst calls the function in the field "do" before the first Accept.
@@ -65,8 +65,8 @@ func (l *beforeFirst) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// The function "sampled" returns a logger that passes on each message at most once per minute. If the web configuration
+// sampledLogger returns a logger that passes on each message at most once per minute. If the web configuration
 // file is no longer readable, the toolkit logs an error for each request.
-func sampled(logger *zap.Logger) *slog.Logger {
+func sampledLogger(logger *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(logger.Core(), time.Minute, 1, 0)))
 }

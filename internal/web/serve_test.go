@@ -101,7 +101,7 @@ func TestTLSFilesAreReloaded(t *testing.T) {
 	f.certify(1)
 	config := (&fake{}).config()
 	config.WebConfigFile = f.config()
-	address := running(t, config)
+	address := startServer(t, config)
 	want := func(serial int64) {
 		t.Helper()
 		response, err := browse(t, "https://"+address+"/metrics", "", "")
@@ -144,7 +144,7 @@ func TestSilentClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := from(t, "127.0.0.1", running(t, test.config))
+			conn := connectFrom(t, "127.0.0.1", startServer(t, test.config))
 			if _, err := io.WriteString(conn, test.says); err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestPasswords(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	config := (&fake{}).config()
 	config.WebConfigFile, config.Logger = f.config(), zap.New(core)
-	address := running(t, config)
+	address := startServer(t, config)
 	want := func(path, user, password string, status int) {
 		t.Helper()
 		response, err := browse(t, "https://"+address+path, user, password)
@@ -204,7 +204,7 @@ func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	config := (&fake{}).config()
 	config.WebConfigFile, config.Logger = f.config(), zap.New(core)
-	address := running(t, config)
+	address := startServer(t, config)
 	response, err := browse(t, "http://"+address+"/metrics", "scraper", "right")
 	if err != nil || response.StatusCode != 200 {
 		t.Fatalf("%v, %v", response, err)
@@ -231,7 +231,7 @@ func TestPasswordFlood(t *testing.T) {
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
 	config := (&fake{}).config()
 	config.WebConfigFile = f.config()
-	address := running(t, config)
+	address := startServer(t, config)
 	known := func() {
 		t.Helper()
 		if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil ||

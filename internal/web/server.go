@@ -103,7 +103,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	served := make(chan error, 1) // capacity 1, so that the only send never blocks
 	go func() {
-		served <- serve(limited(s.listener, limits.responses.isReader, dropped), server, s.config,
+		served <- serve(limitConnections(s.listener, limits.responses.isReader, dropped), server, s.config,
 			func(reads http.Handler) http.Handler {
 				return middleware(limits, s.config.Hosts, probes, reads)
 			})

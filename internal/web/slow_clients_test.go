@@ -18,7 +18,7 @@ import (
 // In TestSlowClientsCostLittleAndBlockNoOthers, many clients open as many connections as possible. Each client
 // sends as much of a header as the server accepts, and then stops.
 func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
-	address := running(t, (&fake{}).config())
+	address := startServer(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
 	before := heap()
 	slow := "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + strings.Repeat("x", maxHeaderBytes-1024)
@@ -26,7 +26,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	conns := map[string][]net.Conn{}
 	for _, client := range clients {
 		for range 2 * maxPerClient {
-			conn := from(t, client, address)
+			conn := connectFrom(t, client, address)
 			_, _ = io.WriteString(conn, slow) // the connection can already be closed
 			conns[client] = append(conns[client], conn)
 		}
@@ -67,10 +67,11 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 func TestIdleClientsBlockNoOthers(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
-	address := running(t, config)
+	address := startServer(t, config)
 	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
 		for range maxPerClient {
-			status, _, err := say(t, from(t, client, address), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+			connection := connectFrom(t, client, address)
+			status, _, err := say(t, connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 			if status != http.StatusUnauthorized {
 				t.Fatalf("%d, %v", status, err)
 			}
@@ -84,10 +85,10 @@ func TestIdleClientsBlockNoOthers(t *testing.T) {
 // A client that has its guaranteed connections, and as many connections as each other client, takes no connections
 // from other clients.
 func TestEveryClientHasItsShare(t *testing.T) {
-	address := running(t, (&fake{}).config())
+	address := startServer(t, (&fake{}).config())
 	const each = maxConnections / 64
 	hold := func(client string) net.Conn {
-		conn := from(t, client, address)
+		conn := connectFrom(t, client, address)
 		if status, _, err := say(t, conn, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); status != http.StatusOK {
 			t.Logf("%s: %d, %v", client, status, err)
 		}

@@ -60,9 +60,9 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	return conn
 }
 
-// The function "readers" opens stalled connections. The argument "clients" is the number of clients, and "each" is the
+// stallReaders opens stalled connections. The argument "clients" is the number of clients, and "each" is the
 // number of connections of each client.
-func readers(t *testing.T, server, path string, clients, each int) {
+func stallReaders(t *testing.T, server, path string, clients, each int) {
 	t.Helper()
 	for i := range clients {
 		for range each {
@@ -100,7 +100,7 @@ func hasWork() bool {
 func scrape(t *testing.T, client, server, path string) {
 	t.Helper()
 	began := time.Now()
-	status, body, err := say(t, from(t, client, server),
+	status, body, err := say(t, connectFrom(t, client, server),
 		"GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
 	if took := time.Since(began); status != http.StatusOK || err != nil || took > 10*time.Second {
 		t.Errorf("%s from %s after %s: %d, %d bytes, %v", path, client, took, status, len(body), err)
@@ -116,9 +116,9 @@ func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := (&fake{}).config()
 			config.Gatherer = manyMetrics()
-			address := running(t, config)
+			address := startServer(t, config)
 			scrape(t, "127.0.0.1", address, "/metrics") // a known reader can pause for longer
-			readers(t, address, "/metrics", test.clients, test.each)
+			stallReaders(t, address, "/metrics", test.clients, test.each)
 			quiet(t)
 			for range 3 {
 				scrape(t, "127.0.0.1", address, "/metrics")
@@ -132,10 +132,10 @@ func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 func TestStalledReadersCostLittle(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
-	address := running(t, config)
+	address := startServer(t, config)
 	scrape(t, "127.0.0.1", address, "/metrics")
 	before := heap()
-	readers(t, address, "/metrics", 60, 1)
+	stallReaders(t, address, "/metrics", 60, 1)
 	quiet(t)
 	const most = 24 << 20
 	grown := heap() - before
@@ -155,8 +155,8 @@ func TestStalledReadersDoNotBlockAPI(t *testing.T) {
 			Pulls:     []timeline.Pull{{Image: strings.Repeat("x", 10_000)}}})
 	}
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) { return many, nil }
-	address := running(t, config)
-	readers(t, address, "/api/v1/pods?limit=500", 10, 4)
+	address := startServer(t, config)
+	stallReaders(t, address, "/api/v1/pods?limit=500", 10, 4)
 	quiet(t)
 	for range 3 {
 		scrape(t, "127.0.0.1", address, "/api/v1/pods?limit=500")
@@ -170,7 +170,7 @@ func TestStalledReadersOverHTTP2(t *testing.T) {
 	f.certify(1)
 	config := (&fake{}).config()
 	config.WebConfigFile, config.Gatherer = f.config(), manyMetrics()
-	address := running(t, config)
+	address := startServer(t, config)
 	client := func(ip string) *http.Client {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 		transport := &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,

@@ -38,7 +38,7 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 			all = append(all, startUp{key: key, uid: t.UID, createdAt: t.CreatedAt, there: &t})
 		}
 	}
-	for _, e := range a.gone(timelines) {
+	for _, e := range a.deletedPods(timelines) {
 		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total,
 			SettledAt: e.SettledAt(), Gone: true}
 		if accept(key, e.UID) {
@@ -49,10 +49,10 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	return all, true
 }
 
-// The method "gone" returns the deleted pods in the history. The argument "timelines" contains the present pods. If a
+// deletedPods returns the deleted pods in the history. The argument "timelines" contains the present pods. If a
 // pod was deleted after the agent read the timelines, both the timelines and the history contain the pod. The result
 // omits a pod that is also in the timelines, so that a list contains the pod only once.
-func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
+func (a readAPI) deletedPods(timelines []timeline.Timeline) []*history.Entry {
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
 		there[t.UID] = true
@@ -60,9 +60,9 @@ func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
 	return slices.DeleteFunc(a.API.History.Entries(), func(e *history.Entry) bool { return there[e.UID] })
 }
 
-// The method "match" reports whether a start-up matches the filter. The caller has already selected the start-up by its
+// matches reports whether a start-up matches the filter. The caller has already selected the start-up by its
 // key.
-func (s startUp) match(f filter.Filter) (bool, error) {
+func (s startUp) matches(f filter.Filter) (bool, error) {
 	if !f.NeedsDetail() {
 		return true, nil
 	}
@@ -80,8 +80,8 @@ func (s startUp) match(f filter.Filter) (bool, error) {
 	return f.Match(detail), nil
 }
 
-// The method "json" returns the encoded record.
-func (s startUp) json() ([]byte, error) {
+// encoded returns the encoded record.
+func (s startUp) encoded() ([]byte, error) {
 	if s.there != nil {
 		return api.EncodeLine(api.NewRecord(*s.there))
 	}

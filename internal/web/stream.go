@@ -40,7 +40,7 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 		header.Set("Content-Type", "text/event-stream")
 		return
 	}
-	leave, ok := a.viewers.enter(r.RemoteAddr)
+	leave, ok := a.viewers.takeSlot(r.RemoteAddr)
 	if !ok {
 		a.API.Live.Refused()
 		refuseViewer(w, errTooManyOfOne)
@@ -95,7 +95,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 		return err
 	}
 	for {
-		events, err := o.next(ctx, viewer)
+		events, err := o.nextEvents(ctx, viewer)
 		if err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// The method "next" returns the next events, or no events if a heartbeat is due before an event arrives.
-func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
+// nextEvents returns the next events, or no events if a heartbeat is due before an event arrives.
+func (o *outlet) nextEvents(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithDeadline(ctx, o.writtenAt.Add(heartbeat))
 	defer cancel()
 	events, err := viewer.Next(beat)

@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// The method "totals" serves the totals of the start-ups that ended in a time window. For each request, the agent
+// serveTotals serves the totals of the start-ups that ended in a time window. For each request, the agent
 // computes the totals from the timelines and the history. The agent keeps no totals between requests.
-func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) serveTotals(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "until")
 	if !ok {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function "ended" returns start-ups that ended at intervals of one minute. The last start-up ended one minute
+// endedStartUps returns start-ups that ended at intervals of one minute. The last start-up ended one minute
 // before askedAt.
-func ended(n int) []timeline.Timeline {
+func endedStartUps(n int) []timeline.Timeline {
 	all := startUps(0, n)
 	for i := range all {
 		all[i].SettledAt = askedAt.Add(-time.Duration(n-i) * time.Minute)
@@ -25,7 +25,7 @@ func ended(n int) []timeline.Timeline {
 }
 
 func TestTotals(t *testing.T) {
-	all := ended(90)
+	all := endedStartUps(90)
 	all[70].Namespace = "elsewhere"
 	pulling := startuptest.StillPulling()
 	// The last pod has just moved to the history, so both sources contain the pod.
@@ -63,7 +63,7 @@ func TestTotals(t *testing.T) {
 // history.
 func TestTotalsAreSmall(t *testing.T) {
 	const most = 16 << 10
-	f := &fake{gone: ended(1000), timelines: nil}
+	f := &fake{gone: endedStartUps(1000), timelines: nil}
 	for i := range f.gone { // many durations and several registries fill many buckets
 		for k := range f.gone[i].Pulls {
 			p := &f.gone[i].Pulls[k]
@@ -92,7 +92,7 @@ func TestTotalsAreSmall(t *testing.T) {
 }
 
 func BenchmarkTotals(b *testing.B) {
-	f := &fake{gone: ended(1000)}
+	f := &fake{gone: endedStartUps(1000)}
 	handler := handlerOf(f.config())
 	b.ReportAllocs()
 	for b.Loop() {

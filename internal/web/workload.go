@@ -22,9 +22,9 @@ const (
 	maxEntries    = 16000 // phases, milestones and pulls of all summarized start-ups
 )
 
-// The method "workload" serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
+// serveWorkload serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
 // the changes that would help. The agent computes the summary for each request and keeps no summaries between requests.
-func (a readAPI) workload(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
 		return
 	}

@@ -14,10 +14,10 @@ import (
 // readyMount is the longest time that the kubelet needs to mount volumes that are ready immediately.
 const readyMount = 500 * time.Millisecond
 
-// The method "changes" returns the candidate changes for the start-up. The caller omits each change whose gain is
+// candidateChanges returns the candidate changes for the start-up. The caller omits each change whose gain is
 // uncertain or too small.
-func (s *startUp) changes() []change {
-	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configuration(), s.failedRuns(),
+func (s *startUp) candidateChanges() []change {
+	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configurationChanges(), s.failedRuns(),
 		s.sidecars(), s.probePeriods())
 }
 
@@ -27,10 +27,10 @@ func (s *startUp) newChange(id api.WhatIf, container string) change {
 		doubt: make([]bool, len(s.phases)), wait: map[string]interval{}}
 }
 
-// The method "save" records that the change saves the whole time of the given phases. The function "concerns" selects
+// saveTime records that the change saves the whole time of the given phases. The function "concerns" selects
 // the containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part
 // of the time of all these phases.
-func (s *startUp) save(c *change, names []timeline.Phase, concerns func(container string) bool) {
+func (s *startUp) saveTime(c *change, names []timeline.Phase, concerns func(container string) bool) {
 	for i := range s.phases {
 		phase := &s.phases[i]
 		if phase.Container != "" && !concerns(phase.Container) {
@@ -43,10 +43,10 @@ func (s *startUp) save(c *change, names []timeline.Phase, concerns func(containe
 		switch {
 		case len(may) > 0 && !slices.ContainsFunc(may, saves):
 		case len(may) > 0 && !slices.ContainsFunc(may, keeps) && !(anyOne && phase.Phase.IsGroup()):
-			c.saved[i] = within(phase.Length.Duration(), phase.Error.Duration())
+			c.saved[i] = lengthInterval(phase.Length.Duration(), phase.Error.Duration())
 		default:
-			c.saved[i], c.doubt[i] = interval{0, most(phase)}, true
-			c.unsure += most(phase)
+			c.saved[i], c.doubt[i] = interval{0, longestTime(phase)}, true
+			c.unsure += longestTime(phase)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (s *startUp) imageChanges() []change {
 		}
 	}
 	present := s.newChange(api.WhatIfImages, "")
-	s.save(&present, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
+	s.saveTime(&present, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
 		timeline.PhaseImagePull, timeline.PhaseImageBackoff},
 		func(container string) bool { return absent[container] })
 	images := map[string]bool{}
@@ -87,12 +87,12 @@ func (s *startUp) imageChanges() []change {
 	}
 	present.assumption = "if the pull policy is not Always"
 	unchecked := s.newChange(api.WhatIfNoCheck, "")
-	s.save(&unchecked, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
+	s.saveTime(&unchecked, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
 		timeline.PhaseImagePull}, func(container string) bool { return checked[container] && !absent[container] })
 	unchecked.text = "with imagePullPolicy: IfNotPresent"
 	unchecked.assumption = "if the image on the node is the right one"
 	pause := s.newChange(api.WhatIfSandboxImage, "")
-	s.save(&pause, []timeline.Phase{timeline.PhaseSandboxImage}, all)
+	s.saveTime(&pause, []timeline.Phase{timeline.PhaseSandboxImage}, all)
 	pause.text = "with the sandbox (pause) image on the node"
 	pause.assumption = "if the kubelet does not remove the image"
 	return []change{present, unchecked, pause}
@@ -104,7 +104,7 @@ func (s *startUp) imageChanges() []change {
 // image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
-	s.save(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
+	s.saveTime(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
 	c.unsure = 0
 	atATime := 0
 	for i := range s.phases {
@@ -123,7 +123,7 @@ func (s *startUp) parallelPulls() []change {
 			*pull.Error < 0 {
 			continue
 		}
-		wait := within(phase.Length.Duration(), phase.Error.Duration())
+		wait := lengthInterval(phase.Length.Duration(), phase.Error.Duration())
 		own := bounded(pull.Pull.Duration()) + bounded(pull.Error.Duration())
 		shared := time.Duration(pull.PullsAhead) * min(own, wait.high)
 		c.saved[i], c.doubt[i] = interval{max(wait.low-shared, 0), wait.high}, false
@@ -140,7 +140,7 @@ func (s *startUp) parallelPulls() []change {
 
 func (s *startUp) volumes() []change {
 	c := s.newChange(api.WhatIfVolumes, "")
-	s.save(&c, []timeline.Phase{timeline.PhaseVolumes}, all)
+	s.saveTime(&c, []timeline.Phase{timeline.PhaseVolumes}, all)
 	for i, phase := range s.phases {
 		if phase.Phase == timeline.PhaseVolumes {
 			c.saved[i].low = max(c.saved[i].low-readyMount, 0)
@@ -150,16 +150,16 @@ func (s *startUp) volumes() []change {
 	return []change{c}
 }
 
-// The method "configuration" returns one change for the pod's configuration and one change for each container's
+// configurationChanges returns one change for the pod's configuration and one change for each container's
 // configuration.
-func (s *startUp) configuration() []change {
+func (s *startUp) configurationChanges() []change {
 	pod := s.newChange(api.WhatIfConfig, "")
-	s.save(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)
+	s.saveTime(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)
 	pod.text = "without the wait for the pod's configuration"
 	changes := []change{pod}
 	for _, container := range s.containers {
 		c := s.newChange(api.WhatIfConfig, container.name)
-		s.save(&c, []timeline.Phase{timeline.PhaseContainerConfig},
+		s.saveTime(&c, []timeline.Phase{timeline.PhaseContainerConfig},
 			func(name string) bool { return name == container.name })
 		c.text = "without the wait for the configuration of " + container.name
 		changes = append(changes, c)
@@ -213,13 +213,13 @@ func (s *startUp) failedRuns() (changes []change) {
 		// The variable "hidden" begins as the longest time from the start of the first run to the start of the latest
 		// run. The loop subtracts the phases of this container. The remaining time can contain failed runs of this
 		// container during the phases of other containers.
-		hidden := container.final.minus(container.first).high
+		hidden := container.final.difference(container.first).high
 		last := -1
 		for k := range s.phases {
 			phase := &s.phases[k]
 			if phase.Container == container.name && s.since(phase.StartAt) >= first.high &&
 				s.since(phase.EndAt) <= final.low {
-				c.saved[k] = within(phase.Length.Duration(), phase.Error.Duration())
+				c.saved[k] = lengthInterval(phase.Length.Duration(), phase.Error.Duration())
 				hidden -= c.saved[k].high
 				last = k
 			}
@@ -247,7 +247,8 @@ func (s *startUp) sidecars() (changes []change) {
 			continue
 		}
 		c := s.newChange(api.WhatIfSidecar, container.name)
-		s.save(&c, []timeline.Phase{timeline.PhaseInitRun}, func(name string) bool { return name == container.name })
+		s.saveTime(&c, []timeline.Phase{timeline.PhaseInitRun},
+			func(name string) bool { return name == container.name })
 		c.text = "with " + container.name + " as a sidecar"
 		c.assumption = "if no container needs the result of " + container.name + ", and it keeps running"
 		changes = append(changes, c)

@@ -45,8 +45,8 @@ func TestCostOfLargePods(t *testing.T) {
 		t.Fatal("the start-up has no predictions")
 	}
 	gains := 0
-	for _, c := range s.changes() {
-		if _, ok := s.gain(c); ok && c.saves() {
+	for _, c := range s.candidateChanges() {
+		if _, ok := s.gainOf(c); ok && c.canSave() {
 			gains++
 		}
 	}

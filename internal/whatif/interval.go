@@ -18,19 +18,19 @@ type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }
 
-// The function "within" returns the interval from length-bound to length+bound. The low end is never negative.
-func within(length, bound time.Duration) interval {
+// lengthInterval returns the interval from length-bound to length+bound. The low end is never negative.
+func lengthInterval(length, bound time.Duration) interval {
 	return interval{max(length-bound, 0), length + bound}
 }
 
-// The method "minus" returns the interval of the difference of two independent durations.
-func (i interval) minus(o interval) interval { return interval{i.low - o.high, i.high - o.low} }
+// difference returns the interval of the difference of two independent durations.
+func (i interval) difference(o interval) interval { return interval{i.low - o.high, i.high - o.low} }
 
 // middle returns the center of the interval.
 func (i interval) middle() time.Duration { return i.low + (i.high-i.low)/2 }
 
-// The function "least" returns an interval that contains the smaller of two durations.
-func least(a, b interval) interval { return interval{min(a.low, b.low), min(a.high, b.high)} }
+// smaller returns an interval that contains the smaller of two durations.
+func smaller(a, b interval) interval { return interval{min(a.low, b.low), min(a.high, b.high)} }
 
 // atLeastZero raises negative ends of an interval to 0, because the duration cannot be negative.
 func atLeastZero(i interval) interval { return interval{max(i.low, 0), max(i.high, 0)} }

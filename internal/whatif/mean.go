@@ -19,7 +19,7 @@ func Means(records []api.Record) []api.WhatIfMean {
 	}
 	found := map[key]*total{}
 	completed := 0
-	for _, record := range unique(records) {
+	for _, record := range latestRecords(records) {
 		if record.State != timeline.StateReady && record.State != timeline.StateSucceeded {
 			continue
 		}
@@ -34,7 +34,7 @@ func Means(records []api.Record) []api.WhatIfMean {
 	}
 	means := make([]api.WhatIfMean, 0, len(found))
 	for k, t := range found {
-		m := t.mean()
+		m := t.average()
 		m.Change, m.Container, m.Of = k.change, k.container, completed
 		m.Effect = meanText(m)
 		means = append(means, m)
@@ -49,8 +49,8 @@ func Means(records []api.Record) []api.WhatIfMean {
 	return means
 }
 
-// The function "unique" returns the latest record of each start-up.
-func unique(records []api.Record) []*api.Record {
+// latestRecords returns the latest record of each start-up.
+func latestRecords(records []api.Record) []*api.Record {
 	latest := map[string]*api.Record{}
 	for i := range records {
 		record := &records[i]
@@ -86,8 +86,8 @@ func (t *total) add(record *api.Record, p api.WhatIfRecord) {
 	t.texts[[2]string{p.Text, p.Assumption}]++
 }
 
-// The method "mean" returns the mean, rounded to microseconds.
-func (t *total) mean() api.WhatIfMean {
+// average returns the mean, rounded to microseconds.
+func (t *total) average() api.WhatIfMean {
 	of := func(sum float64) api.Seconds {
 		return api.Seconds(time.Duration(sum / float64(t.n) * float64(time.Second)).Round(time.Microsecond))
 	}

@@ -27,20 +27,21 @@ func Predict(record api.Record) []api.WhatIfRecord {
 		return nil
 	}
 	var predictions []api.WhatIfRecord
-	for _, c := range s.changes() {
-		if !c.saves() {
+	for _, c := range s.candidateChanges() {
+		if !c.canSave() {
 			continue
 		}
-		gain, ok := s.gain(c)
-		gain.high = min(gain.high, s.total+s.totalError-s.kept(c))
-		if gain.low = min(gain.low, gain.high); !ok || !helps(c, gain) {
+		gain, ok := s.gainOf(c)
+		gain.high = min(gain.high, s.total+s.totalError-s.keptTime(c))
+		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
 			continue
 		}
 		total := s.totalAfter(gain)
 		p := api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
-			Gain: api.Seconds(c.estimate(gain)), GainLeast: api.Seconds(gain.low), GainMost: api.Seconds(gain.high),
+			Gain: api.Seconds(c.estimatedGain(gain)), GainLeast: api.Seconds(gain.low),
+			GainMost: api.Seconds(gain.high),
 		}
 		p.Effect = effectText(p, record.Total)
 		predictions = append(predictions, p)
@@ -51,25 +52,25 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	return predictions
 }
 
-// The method "saves" reports whether a change can save time. Many changes save nothing, so Predict computes a gain only
+// canSave reports whether a change can save time. Many changes save nothing, so Predict computes a gain only
 // for changes that can save time.
-func (c change) saves() bool {
+func (c change) canSave() bool {
 	positive := func(i interval) bool { return i.high > 0 }
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
-// The function "helps" reports whether a gain is certain and large enough. The gain of a shorter probe period depends
+// isWorthwhile reports whether a gain is certain and large enough. The gain of a shorter probe period depends
 // on chance, so only the middle of its interval must be large enough.
-func helps(c change, gain interval) bool {
+func isWorthwhile(c change, gain interval) bool {
 	if c.upTo {
 		return gain.middle() >= gainLeast
 	}
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// The method "estimate" adds up the times that a change saves in the phases and restarts, and limits the sum to the
+// estimatedGain adds up the times that a change saves in the phases and restarts, and limits the sum to the
 // interval of the gain. The result is 0 if the saved time depends on chance.
-func (c change) estimate(gain interval) (sum time.Duration) {
+func (c change) estimatedGain(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0
 	}
@@ -82,10 +83,10 @@ func (c change) estimate(gain interval) (sum time.Duration) {
 	return min(max(sum, gain.low), gain.high)
 }
 
-// The method "kept" returns the minimum total time of the steps that a change does not shorten. The kubelet does the
+// keptTime returns the minimum total time of the steps that a change does not shorten. The kubelet does the
 // steps one after the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their
 // back-off, and the gaps between steps.
-func (s *startUp) kept(c change) (sum time.Duration) {
+func (s *startUp) keptTime(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]
 		switch phase.Phase {

@@ -45,7 +45,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	for i := range s.phases {
 		if phase := &s.phases[i]; phase.Container == container.name &&
 			(phase.Phase == name || slices.Contains(phase.MergedWith, name)) {
-			waited, at = waited+most(phase), i
+			waited, at = waited+longestTime(phase), i
 		}
 	}
 	if at < 0 {
@@ -54,7 +54,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	// The kubelet does not probe until the initial delay has passed. The delay begins at the container's start time,
 	// which the kubelet truncates to whole seconds.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
-	gain := shorterPeriod(probe, min(waited, max(container.ready.minus(container.final).high-delay, 0)))
+	gain := shorterPeriod(probe, min(waited, max(container.ready.difference(container.final).high-delay, 0)))
 	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
 		c.saved[at] = gain // the next container waits for the probe
 		return c, true
@@ -90,9 +90,9 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 // another part of the pod changes. The kubelet's first probe can also come later in the next start-up than in the
 // recorded start-up. The result is false if the container might have a probe with an unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
-	wait := c.ready.minus(c.final)
+	wait := c.ready.difference(c.final)
 	if c.kind == timeline.KindMain {
-		wait.low = min(wait.low, c.ready.minus(end).low)
+		wait.low = min(wait.low, c.ready.difference(end).low)
 	}
 	periods := firstProbes(c) - relist
 	for kind := range c.awaited {

@@ -43,19 +43,19 @@ type change struct {
 	upTo   bool // true if it depends on chance whether the change saves time
 }
 
-// The method "gain" returns how much earlier the start-up would end after a change. The pod is ready when its last
+// gainOf returns how much earlier the start-up would end after a change. The pod is ready when its last
 // container is ready. If a change affects one container, the other containers limit the gain. The result is false if
 // the evidence does not bound the gain.
 //
 // The gain is the duration of the recorded start-up minus the duration of the next start-up. The kubelet lists and
 // probes containers periodically, so the wait for the next list or probe varies by chance.
-func (s *startUp) gain(c change) (gain interval, ok bool) {
+func (s *startUp) gainOf(c change) (gain interval, ok bool) {
 	work, ok := s.workEarlier(c)
 	if !ok || s.record.State == timeline.StateSucceeded {
 		return work, ok
 	}
 	end := s.workEnd
-	gain = work.plus(atLeastZero(s.ready.minus(end)))
+	gain = work.plus(atLeastZero(s.ready.difference(end)))
 	for i := range s.containers {
 		target := &s.containers[i]
 		if target.kind == timeline.KindInit {
@@ -64,14 +64,14 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 		if target.kind == timeline.KindMain && target.unprobed() {
 			// The kubelet reports the container as ready after its work on all main containers. The change does not
 			// shorten the time from the end of the kubelet's work until the kubelet reports the container as ready.
-			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.minus(end)).low-relist, 0))
+			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.difference(end)).low-relist, 0))
 			continue
 		}
 		earlier, ok := s.readyEarlier(c, target, end)
 		if !ok {
 			return interval{}, false
 		}
-		gain = least(gain, earlier)
+		gain = smaller(gain, earlier)
 	}
 	if s.endsWithOthers(c) {
 		return interval{}, false
@@ -84,7 +84,7 @@ func (s *startUp) gain(c change) (gain interval, ok bool) {
 // main container before the time "end", because the kubelet updates the status of the pod only after its work on all
 // main containers.
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
-	earlier, ok := s.earlier(c, target)
+	earlier, ok := s.startsEarlier(c, target)
 	if !ok {
 		return interval{}, false
 	}
@@ -96,9 +96,9 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 	}
 	earlier = earlier.plus(wait).plus(c.restarts[target.name])
 	if target.name != s.last {
-		earlier = earlier.plus(atLeastZero(s.ready.minus(target.ready)))
+		earlier = earlier.plus(atLeastZero(s.ready.difference(target.ready)))
 	}
-	if target.kind == timeline.KindMain && !changes && target.ready.minus(end).low <= firstProbes(target) {
+	if target.kind == timeline.KindMain && !changes && target.ready.difference(end).low <= firstProbes(target) {
 		earlier.high = maxLength // the container might have been able to pass its probes before the first probe
 	}
 	return earlier, true
@@ -165,7 +165,7 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 	if s.work == nil {
 		return sum, false
 	}
-	if sum, ok = s.work.earlier(c, nil); !ok {
+	if sum, ok = s.work.startsEarlier(c, nil); !ok {
 		return sum, false
 	}
 	for _, more := range c.restarts {
@@ -174,11 +174,11 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 	return sum, true
 }
 
-// The method "earlier" returns how much earlier the kubelet would start a container after a change. If target is nil,
+// startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil,
 // the method adds up the saved time of all phases. The result is false if, after the saved time, the pod waits for
 // something outside the pod, and the change might not remove this wait. If the wait begins earlier, it might not end
-// earlier. The result is also false if the method "moved" returns false.
-func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
+// earlier. The result is also false if chanceShift returns false.
+func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
 		certain, possible := s.precedes(i, target)
@@ -195,7 +195,7 @@ func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
 		begun = begun || saved.high > 0
 		sum = sum.plus(saved)
 	}
-	moved, ok := s.moved(c, target)
+	moved, ok := s.chanceShift(c, target)
 	return sum.plus(moved), ok
 }
 
@@ -230,12 +230,12 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// The method "moved" returns how much earlier a container can start by chance, without the time that the change saves.
+// chanceShift returns how much earlier a container can start by chance, without the time that the change saves.
 // The kubelet lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier
 // container varies. A negative value means that the container starts later. For a sidecar with a startup probe, the
 // method also widens the interval by one probe period at each end. The result is false if the period of a sidecar's
 // startup probe is unknown. If target is nil, the method adds up the variations of all containers.
-func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
+func (s *startUp) chanceShift(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
 		if target != nil && before.name == target.name && before.kind != timeline.KindMain {
@@ -275,7 +275,7 @@ func (s *startUp) listedEarlier(of *container, noCrash bool) (sum interval) {
 			phase.Phase == timeline.PhaseContainerStart && of.kind == timeline.KindSidecar
 		if waits > 0 && ends && phase.Container == of.name && i+1 < len(s.phases) &&
 			s.phases[i+1].Phase == timeline.PhaseKubeletSync {
-			sum = sum.plus(interval{-relist, min(relist, most(&s.phases[i+1]))})
+			sum = sum.plus(interval{-relist, min(relist, longestTime(&s.phases[i+1]))})
 			waits--
 		}
 	}
@@ -294,7 +294,7 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 // waitsForOthers reports whether something outside the pod can decide when a phase ends. If a phase waits for something
 // outside the pod, an earlier start can make the phase longer.
 func waitsForOthers(phase *api.PhaseRecord) bool {
-	length := most(phase)
+	length := longestTime(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
 		return length > waitLeast
 	}
@@ -325,7 +325,7 @@ func phasesOf(phase *api.PhaseRecord) []timeline.Phase {
 	return append([]timeline.Phase{phase.Phase}, phase.MergedWith...)
 }
 
-// The function "most" returns the longest possible time of a phase.
-func most(phase *api.PhaseRecord) time.Duration {
+// longestTime returns the longest possible time of a phase.
+func longestTime(phase *api.PhaseRecord) time.Duration {
 	return phase.Length.Duration() + phase.Error.Duration()
 }

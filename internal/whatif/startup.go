@@ -29,7 +29,7 @@ type startUp struct {
 // The type "span" contains values of one phase.
 type span struct {
 	start, end time.Duration
-	most       time.Duration // see the function "most"
+	most       time.Duration // see longestTime
 	others     bool          // see waitsForOthers
 }
 
@@ -76,7 +76,7 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 		return nil, false // the phases of a valid record add up to the total
 	}
 	s.ready = interval{total - bound, total + bound}
-	if all, known := s.milestone("containers_ready", ""); known {
+	if all, known := s.milestoneInterval("containers_ready", ""); known {
 		s.ready = all
 	}
 	s.last = s.readyLast()
@@ -85,8 +85,8 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 	}
 	for i := range s.phases {
 		phase := &s.phases[i]
-		s.spans = append(s.spans, span{start: s.since(phase.StartAt), end: s.since(phase.EndAt), most: most(phase),
-			others: waitsForOthers(phase)})
+		s.spans = append(s.spans, span{start: s.since(phase.StartAt), end: s.since(phase.EndAt),
+			most: longestTime(phase), others: waitsForOthers(phase)})
 	}
 	s.addWaits()
 	s.addWork()
@@ -133,7 +133,7 @@ func (s *startUp) addContainers() bool {
 			return false
 		}
 		c.ready = interval{c.final.low, s.ready.high}
-		if ready, known := s.milestone("container_ready", c.name); known {
+		if ready, known := s.milestoneInterval("container_ready", c.name); known {
 			c.ready = interval{max(ready.low, c.final.low), min(ready.high, s.ready.high)}
 		}
 		if c.name == s.last {
@@ -152,7 +152,7 @@ func (s *startUp) addRuns(c *container) {
 		if m.Milestone != "running" || m.Container != c.name {
 			continue
 		}
-		at := s.between(m)
+		at := s.milestoneOr(m)
 		if c.runs == 0 || m.Attempt < c.firstAttempt {
 			c.firstAttempt, c.first = m.Attempt, at
 		}
@@ -184,21 +184,21 @@ func (s *startUp) readyLast() string {
 	return ""
 }
 
-// The method "milestone" returns the interval of the named milestone in the attempt with the highest number.
-func (s *startUp) milestone(name, container string) (at interval, known bool) {
+// milestoneInterval returns the interval of the named milestone in the attempt with the highest number.
+func (s *startUp) milestoneInterval(name, container string) (at interval, known bool) {
 	attempt := 0
 	for i := range s.record.Milestones {
 		m := &s.record.Milestones[i]
 		if m.Milestone == name && m.Container == container && (!known || m.Attempt > attempt) {
-			attempt, at, known = m.Attempt, s.between(m), true
+			attempt, at, known = m.Attempt, s.milestoneOr(m), true
 		}
 	}
 	return at, known
 }
 
-// The method "between" returns the interval of a milestone. If an end of the interval is unknown, the method uses the
+// milestoneOr returns the interval of a milestone. If an end of the interval is unknown, the method uses the
 // start or the end of the start-up instead.
-func (s *startUp) between(m *api.MilestoneRecord) interval {
+func (s *startUp) milestoneOr(m *api.MilestoneRecord) interval {
 	at := interval{0, s.total + s.totalError}
 	if !m.Earliest.IsZero() {
 		at.low = max(at.low, s.since(m.Earliest))

@@ -32,9 +32,9 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	return e
 }
 
-// The method "observed" returns the observations of an agent. Each source can be missing, and observations arrive a
+// observations returns the observations of an agent. Each source can be missing, and observations arrive a
 // moment late. The agent asks the runtime at intervals.
-func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
+func (e terminationTruth) observations(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
 	}
@@ -91,7 +91,7 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 	for n := range 5000 {
 		truth := randomTermination(random, grace)
 		var e *TerminationEvidence
-		observations := truth.observed(random, grace)
+		observations := truth.observations(random, grace)
 		for _, o := range observations {
 			if e == nil {
 				e = NewTerminationEvidence(o)

@@ -66,9 +66,9 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// The method "status" returns the kubelet's status of the containers. In the kubelet's last status, the containers that
+// statuses returns the kubelet's status of the containers. In the kubelet's last status, the containers that
 // never started are terminated with the reason ContainerStatusUnknown.
-func (f containersTruth) status(at time.Time, last bool) (all []Container) {
+func (f containersTruth) statuses(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container
 		switch {
@@ -82,14 +82,14 @@ func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	return all
 }
 
-// The method "observed" returns the observations of an agent. Each source can be missing, and observations arrive a
+// observations returns the observations of an agent. Each source can be missing, and observations arrive a
 // moment late. The agent asks the runtime at intervals.
-func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
+func (f containersTruth) observations(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: f.requested.Truncate(time.Second), DeletionGrace: grace}
 	see := func(at time.Time, live, last bool) {
-		pod.Containers = f.status(at, last)
+		pod.Containers = f.statuses(at, last)
 		all = append(all, PodSeen{ArrivedAt: late(at), Live: live, Pod: pod})
 	}
 	see(f.requested, random.IntN(5) > 0, false)
@@ -134,7 +134,7 @@ func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 	named, timed := 0, 0
 	for n := range 5000 {
 		truth := randomContainers(random, grace)
-		observations := truth.observed(random, grace)
+		observations := truth.observations(random, grace)
 		end := terminationOf(observations).Termination(truth.gone.Add(time.Minute), Skew{})
 		checkEnd(t, end)
 		within := func(what string, got, want, bound time.Duration) {

@@ -149,8 +149,8 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// The method "stop" finds or adds the evidence of a container. The method returns nil if there are too many containers.
-func (e *TerminationEvidence) stop(name string) *stopEvidence {
+// stopOf finds or adds the evidence of a container. The method returns nil if there are too many containers.
+func (e *TerminationEvidence) stopOf(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
 		return &e.stops[i]
@@ -178,7 +178,7 @@ func (s *stopEvidence) acceptsRun(attempt int) bool {
 // applyStatus reads a container's status in a pod object. The argument "latest" is true if no later pod object has
 // arrived.
 func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
-	s := e.stop(c.Name)
+	s := e.stopOf(c.Name)
 	if c.statusMissing() || !s.acceptsRun(c.Attempt) {
 		return false
 	}
@@ -221,7 +221,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 		if !e.pod.has(run.Name) {
 			continue
 		}
-		s := e.stop(run.Name)
+		s := e.stopOf(run.Name)
 		if !s.acceptsRun(run.Attempt) {
 			continue
 		}
@@ -247,7 +247,7 @@ func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 		!e.pod.has(o.Container) {
 		return false
 	}
-	s := e.stop(o.Container)
+	s := e.stopOf(o.Container)
 	if s == nil {
 		return false
 	}

@@ -14,11 +14,11 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 		Grace: e.grace, ZeroGrace: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
 		Skew: skew, Listed: !e.learnedLive,
 	}
-	f.requested = f.request()
+	f.requested = f.requestBound()
 	f.gone = f.objectGone()
 	f.begun, f.begunKnown = f.stopBegun()
 	f.stopContainers()
-	f.partition(f.steps())
+	f.toPhases(f.terminationSteps())
 	return f.t
 }
 
@@ -39,10 +39,10 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// The method "request" returns the bound of the deletion request. The control plane's timestamp is truncated to
+// requestBound returns the bound of the deletion request. The control plane's timestamp is truncated to
 // seconds, so the request happened less than a second after the timestamp. The request also happened before the agent
 // received the first pod object with a deletion timestamp.
-func (f *terminationFold) request() bound {
+func (f *terminationFold) requestBound() bound {
 	c := f.skew.widen(second(milestoneKey{}, originControlPlane, f.e.requestSecond.time()))
 	b := bound{earliest: c.earliest, latest: c.latest, origins: origins(0).with(c.origin)}
 	if f.e.learnedAt < b.earliest {
@@ -130,7 +130,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	stated, statedKnown := b.latest, known
 	var onTime bool // a kill fits a stop that began at most restartTakes after the request
 	for _, s := range f.e.stops {
-		end, code, reason, o := s.end()
+		end, code, reason, o := s.endBound()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
 		if !killed || f.e.grace == 0 || f.e.shortened {
 			continue

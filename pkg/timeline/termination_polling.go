@@ -23,7 +23,7 @@ const (
 // AskEvery returns the interval at which the agent should ask the runtime about the pod. AskEvery returns 0 if the
 // runtime has reported all facts.
 func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
-	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
+	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.mayStillRun) {
 		return 0
 	}
 	since := now.Sub(e.learnedAt.time())
@@ -36,5 +36,7 @@ func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	return askWaiting
 }
 
-// The method "open" reports whether a container ran and no source has reported its end yet.
-func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }
+// mayStillRun reports whether a container ran and no source has reported its end yet.
+func (s stopEvidence) mayStillRun() bool {
+	return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0
+}

@@ -18,10 +18,10 @@ type terminationStep struct {
 	milestone string
 }
 
-// The method "steps" returns the steps of the pod's termination, in order. The kubelet stops all main containers at the
+// terminationSteps returns the steps of the pod's termination, in order. The kubelet stops all main containers at the
 // same time, and the pod waits for the last main container. The kubelet stops sidecars after the containers that they
 // serve.
-func (f *terminationFold) steps() []terminationStep {
+func (f *terminationFold) terminationSteps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
 	for _, s := range f.stopped {
@@ -109,10 +109,10 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// The method "partition" converts the steps to phases without gaps. If the end of a step is unknown, the method merges
+// toPhases converts the steps to phases without gaps. If the end of a step is unknown, the method merges
 // the step with the following steps. The merged phase keeps the name of the first step only if all merged steps have
 // the same cause.
-func (f *terminationFold) partition(steps []terminationStep) {
+func (f *terminationFold) toPhases(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
 	var merged []terminationStep

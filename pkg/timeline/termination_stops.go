@@ -16,10 +16,10 @@ type stopBound struct {
 	index int  // the index in Termination.Stops
 }
 
-// The method "end" returns the bound of the time when a container ended, from the container's own evidence. Without
+// endBound returns the bound of the time when a container ended, from the container's own evidence. Without
 // evidence, the field "latest" of the bound is maxInstant. If the runtime lost the container, the runtime's timestamp
 // is the time when the runtime noticed the loss.
-func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
+func (s *stopEvidence) endBound() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {
 		b.latest, code, reason, o = s.statusAt, s.statusCode, s.statusReason, originArrival
@@ -57,7 +57,7 @@ func (f *terminationFold) stopContainers() {
 }
 
 func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
-	end, code, reason, _ := s.end()
+	end, code, reason, _ := s.endBound()
 	stop := Stop{Container: c.Name, Kind: c.Kind, PreStopHook: c.PreStopHook, Sources: end.origins.sources()}
 	known := end.latest != maxInstant
 	lost := lostRun(reason, code)

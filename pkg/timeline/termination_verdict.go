@@ -79,9 +79,9 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 			w.text = last.Container + " was killed"
 			break
 		}
-		w.text = last.Container + " ignored its stop signal for " + t.ignored(last) + ", then was killed"
+		w.text = last.Container + " ignored its stop signal for " + t.ignoredText(last) + ", then was killed"
 		if last.PreStopHook {
-			w.text = last.Container + " ran for " + t.ran(last) + " after its pre-stop hook began, then was killed"
+			w.text = last.Container + " ran for " + t.ranText(last) + " after its pre-stop hook began, then was killed"
 		}
 	case StopKilledEarly:
 		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) +
@@ -115,8 +115,8 @@ func (t Termination) killUnexplained(s *Stop) bool {
 	return unexplained || !found && !s.Timed
 }
 
-// The method "ran" returns, as text, how long a killed container ran after the kubelet began to stop it.
-func (t Termination) ran(s *Stop) string {
+// ranText returns, as text, how long a killed container ran after the kubelet began to stop it.
+func (t Termination) ranText(s *Stop) string {
 	switch {
 	case t.Grace == 0 && t.Listed: // the requested grace period is unknown
 		return "at least " + seconds(leastGrace)
@@ -126,12 +126,12 @@ func (t Termination) ran(s *Stop) string {
 	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
 }
 
-// The method "ignored" returns, as text, how long a killed container ignored its stop signal. A sidecar gets the stop
+// ignoredText returns, as text, how long a killed container ignored its stop signal. A sidecar gets the stop
 // signal only after the containers that it serves have stopped. The kubelet waits at least leastGrace between this
 // signal and the kill.
-func (t Termination) ignored(s *Stop) string {
+func (t Termination) ignoredText(s *Stop) string {
 	if s.Kind != KindSidecar {
-		return t.ran(s)
+		return t.ranText(s)
 	}
 	used := leastGrace
 	for _, p := range t.Phases {

@@ -86,21 +86,21 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	parts.Go(func() error { return pods.Hub.Run(ctx) })
 	if o.changes > 0 {
 		parts.Go(func() error {
-			return every(ctx, time.Second/time.Duration(o.changes), func(n int) {
+			return repeatEvery(ctx, time.Second/time.Duration(o.changes), func(n int) {
 				pods.Set(startuptest.Changed(startuptest.New(n%o.pods), n))
 			})
 		})
 	}
 	if o.leaving {
 		parts.Go(func() error {
-			return every(ctx, time.Second, func(n int) { pods.Remove(startuptest.New(n % o.pods).UID) })
+			return repeatEvery(ctx, time.Second, func(n int) { pods.Remove(startuptest.New(n % o.pods).UID) })
 		})
 	}
 	return parts.Wait()
 }
 
-// The function "every" calls the function "does" once per interval until ctx is done.
-func every(ctx context.Context, interval time.Duration, does func(n int)) error {
+// repeatEvery calls the function "does" once per interval until ctx is done.
+func repeatEvery(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
