@@ -323,3 +323,19 @@ func TestHelp(t *testing.T) {
 	runs(t, PluginProgram, environment{}, "help").must(t, ExitOK, groupStartUps+":\n  explain ", "")
 	runs(t, PluginProgram, environment{}, "help").must(t, ExitOK, otherCommands+":\n", "")
 }
+
+// TestHelpExplainsOnlyAcceptedFormats checks that the help of -o explains no format that the command refuses.
+func TestHelpExplainsOnlyAcceptedFormats(t *testing.T) {
+	for _, command := range []string{"explain", "top", "pulls", "nodes", "registries", "node", "report"} {
+		help := runs(t, PluginProgram, environment{}, command, "--help").stdout
+		_, accepted, _ := strings.Cut(help, "-o, --output ")
+		accepted, _, _ = strings.Cut(accepted, "\n")
+		for _, format := range []string{outputWide, outputJSON, outputYAML, outputName} {
+			explained := strings.Contains(strings.Join(strings.Fields(help), " "), `"`+format+`"`)
+			if takes := strings.Contains(accepted, format); takes != explained {
+				t.Errorf("%s: -o %s accepts %s: %t, the help explains it: %t", command, accepted, format, takes,
+					explained)
+			}
+		}
+	}
+}

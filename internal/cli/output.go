@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,9 +43,8 @@ func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{
 			Name: "o", Alias: "output", Value: strings.Join(formats, "|"), Default: outputTable,
-			Help: "output format. \"table\": text. \"wide\": a table with more columns. \"json\" and \"yaml\": the " +
-				"data of the agent's API. \"name\": only TYPE/NAME",
-			Set: flags.Choice(&o.format, formats...),
+			Help: formatHelp(formats),
+			Set:  flags.Choice(&o.format, formats...),
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
@@ -64,6 +64,19 @@ func (o *output) table(formats ...string) flags.Table {
 			},
 		},
 	}
+}
+
+// formatHelp explains the given values of -o.
+func formatHelp(formats []string) string {
+	help := "output format. \"table\": text. "
+	if slices.Contains(formats, outputWide) {
+		help += "\"wide\": a table with more columns. "
+	}
+	help += "\"json\" and \"yaml\": the data of the agent's API"
+	if slices.Contains(formats, outputName) {
+		help += ". \"name\": only TYPE/NAME"
+	}
+	return help
 }
 
 // setWidth returns a function that parses and stores a number of terminal cells.

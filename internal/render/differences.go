@@ -145,7 +145,8 @@ func partsText(d api.WorkloadDifference, images string) string {
 	var texts []string
 	for _, part := range parts {
 		text := signed(part.Seconds) + " " + cmp.Or(phaseWords(part.Phase), terminal.Clean(string(part.Phase)))
-		if part.Phase == timeline.PhasePull || part.Phase == timeline.PhaseUnpack {
+		switch part.Phase {
+		case timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImagePull:
 			text, images = text+images, ""
 		}
 		texts = append(texts, text)

@@ -36,6 +36,7 @@ func Means(records []api.Record) []api.WhatIfMean {
 	for k, t := range found {
 		m := t.average()
 		m.Change, m.Container, m.Of = k.change, k.container, completed
+		m.Text, m.Assumption = t.commonText(k.change, k.container)
 		m.Effect = meanText(m)
 		means = append(means, m)
 	}
@@ -91,13 +92,33 @@ func (t *total) average() api.WhatIfMean {
 	of := func(sum float64) api.Seconds {
 		return api.Seconds(time.Duration(sum / float64(t.n) * float64(time.Second)).Round(time.Microsecond))
 	}
-	var common [2]string
-	for text, n := range t.texts {
-		if more := n - t.texts[common]; common[0] == "" || more > 0 ||
-			more == 0 && slices.Compare(text[:], common[:]) < 0 {
-			common = text
+	return api.WhatIfMean{StartUps: t.n, Total: of(t.total),
+		TotalLeast: of(t.low), TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
+}
+
+// commonText returns a text and an assumption that are true for all predictions. Predictions of one change can have
+// different texts, for example because each pod lacked a different ConfigMap.
+func (t *total) commonText(change api.WhatIf, container string) (text, assumption string) {
+	var first [2]string
+	for both := range t.texts {
+		if first[0] == "" || slices.Compare(both[:], first[:]) < 0 {
+			first = both
 		}
 	}
-	return api.WhatIfMean{Text: common[0], Assumption: common[1], StartUps: t.n, Total: of(t.total),
-		TotalLeast: of(t.low), TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
+	if len(t.texts) == 1 {
+		return first[0], first[1]
+	}
+	switch change {
+	case api.WhatIfImages:
+		return "with the images on the node", first[1]
+	case api.WhatIfParallelPulls:
+		return "with more pulls at a time", first[1]
+	case api.WhatIfConfig:
+		text = "without the wait for the pod's configuration"
+		if container != "" {
+			text = "without the wait for the configuration of " + container
+		}
+		return text, "if the configuration is complete when the pod is created"
+	}
+	return first[0], first[1]
 }

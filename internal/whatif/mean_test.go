@@ -62,3 +62,18 @@ func TestMeansAreOrdered(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDifferentTexts has pods that each lacked a different ConfigMap. The mean must not name one of them for all pods.
+func TestDifferentTexts(t *testing.T) {
+	sum := total{texts: map[[2]string]int{}}
+	var record api.Record
+	for i := range 3 {
+		sum.add(&record, api.WhatIfRecord{Change: api.WhatIfConfig, Container: "app",
+			Text: fmt.Sprint("without the missing ConfigMap config-", i)})
+	}
+	text, assumption := sum.commonText(api.WhatIfConfig, "app")
+	if text != "without the wait for the configuration of app" ||
+		assumption != "if the configuration is complete when the pod is created" {
+		t.Errorf("got %q, %q", text, assumption)
+	}
+}

@@ -36,7 +36,7 @@ func Predict(record api.Record) []api.WhatIfRecord {
 		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
 			continue
 		}
-		total := s.totalAfter(gain)
+		total := s.totalAfter(gain, s.keptTime(c))
 		p := api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
@@ -101,8 +101,9 @@ func (s *startUp) keptTime(c change) (sum time.Duration) {
 	return sum
 }
 
-// totalAfter returns the duration of the start-up after a change.
-func (s *startUp) totalAfter(gain interval) interval {
-	low, high := s.total-s.totalError-gain.high, s.total+s.totalError-gain.low
+// totalAfter returns the duration of the start-up after a change. The steps that the change does not shorten take at
+// least the time in the argument "kept".
+func (s *startUp) totalAfter(gain interval, kept time.Duration) interval {
+	low, high := max(s.total-s.totalError-gain.high, kept), s.total+s.totalError-gain.low
 	return interval{max(low-low/variation, 0), high + high/variation}
 }

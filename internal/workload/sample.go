@@ -84,7 +84,8 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	key := work{phase.Phase, phase.Cause}
 	of := s.shares[key]
 	of.length, of.err = of.length+length, capped(of.err+bound)
-	if len(phase.MergedWith) == 0 {
+	// The time of a group phase certainly belongs to the group.
+	if len(phase.MergedWith) == 0 || phase.Phase.IsGroup() && phase.Phase != timeline.PhaseUnattributed {
 		of.proven, of.provenErr = of.proven+length, capped(of.provenErr+bound)
 	}
 	s.shares[key] = of
@@ -99,11 +100,18 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 }
 
 // timeOf returns the time of one kind of work. The lower bound excludes all time that might belong to other work. The
-// upper bound includes all time that might belong to this kind of work.
+// upper bound includes all time that might belong to this kind of work. For a group phase such as image_pull, the upper
+// bound also includes the phases of the group, because another node can report the same work as pull and unpack.
 func (s *sample) timeOf(key work) interval {
 	of := s.shares[key]
-	return interval{of.length, max(of.proven-of.provenErr, 0),
-		of.length + of.err + s.possible[key.phase] + s.anywhere}
+	high := of.length + of.err + s.possible[key.phase] + s.anywhere
+	members := timeline.MembersOf(key.phase)
+	for other, share := range s.shares {
+		if slices.Contains(members, other.phase) {
+			high = min(high+share.length+share.err, max(high, s.total.high))
+		}
+	}
+	return interval{of.length, max(of.proven-of.provenErr, 0), high}
 }
 
 // imageOf returns whether the pod had to pull an image. Pulls of ephemeral containers are not part of the start-up.

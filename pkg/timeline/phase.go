@@ -181,6 +181,17 @@ func groupOf(phases []Phase) Phase {
 	return PhaseUnattributed
 }
 
+// MembersOf returns the phases that a group phase stands for. The result is empty for PhaseUnattributed, and for a phase
+// that is not a group.
+func MembersOf(p Phase) []Phase {
+	for _, g := range groups() {
+		if g.name == p {
+			return g.members
+		}
+	}
+	return nil
+}
+
 // Phases returns every phase in the order of a start-up.
 func Phases() []Phase {
 	phases := make([]Phase, len(phaseTable))

@@ -49,7 +49,9 @@ func TestTerminationIsApart(t *testing.T) {
 func crossings(t *testing.T) (byStartUps, byTerminations map[string]bool) {
 	t.Helper()
 	positions := token.NewFileSet()
-	ofTermination := func(at token.Pos) bool { return strings.HasPrefix(positions.Position(at).Filename, "termination") }
+	ofTermination := func(at token.Pos) bool {
+		return strings.HasPrefix(positions.Position(at).Filename, "termination")
+	}
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
