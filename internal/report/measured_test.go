@@ -27,7 +27,8 @@ func TestFromMetrics(t *testing.T) {
 	r := FromMetrics(fleetOf(), 5)
 	for _, test := range []struct{ got, want string }{
 		{r.Summary, "2026-03-02 10:00 to 2026-03-02 12:00 UTC: 2 nodes, 40 start-ups (0 unsuccessful), 0 in " +
-			"progress. The successful start-ups took 126 s. 120 s of this time was lost, including random differences."},
+			"progress. The successful start-ups took 126 s. 120 s of this time was lost, including random " +
+			"differences."},
 		{r.Causes.text(), "network: 120 s lost of 126 s; most on node b (120 s)"},
 		{r.Nodes.text(), "node b: 5.0 times slower than the other nodes; 120 s lost in 20 start-ups, most in network " +
 			"(120 s)"},

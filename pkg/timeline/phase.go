@@ -181,8 +181,8 @@ func groupOf(phases []Phase) Phase {
 	return PhaseUnattributed
 }
 
-// MembersOf returns the phases that a group phase stands for. The result is empty for PhaseUnattributed, and for a phase
-// that is not a group.
+// MembersOf returns the phases that a group phase stands for. The result is empty for PhaseUnattributed, and for a
+// phase that is not a group.
 func MembersOf(p Phase) []Phase {
 	for _, g := range groups() {
 		if g.name == p {
