@@ -24,7 +24,7 @@ export function startUpOf(record, seenAt) {
   return s;
 }
 
-export function ownerOf({ owner }) { return owner ? visible(owner.kind) + '/' + visible(owner.name) : ''; }
+export function ownerOf({ owner }) { return owner ? visible(owner.kind) + '/' + visible(owner.name, 253) : ''; }
 
 // Pods without an owner form one workload per namespace.
 export function workloadOf(record) { return visible(record.namespace) + '/' + ownerOf(record); }

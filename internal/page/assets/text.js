@@ -1,7 +1,7 @@
 // Formats untrusted text and numbers. The page limits the length of untrusted text, and shows the codes of control
 // characters, bidirectional controls and zero-width characters, which could mislead readers.
 
-const NAMES = 253; // links contain names, so no name is cut
+const NAMES = 200;
 const MESSAGES = 1000;
 
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;

@@ -58,9 +58,10 @@ func TestVisible(t *testing.T) {
 		}
 	}
 	longest := strings.Repeat("n", 253) // the longest name in Kubernetes; a shortened name breaks links to workloads
-	if got := eval[string](t, tab, `(async () => `+exportsOf("text.js")+`.visible(`+quoted(longest)+`))()`); got !=
-		longest {
-		t.Errorf("a name of 253 characters: %q", got)
+	owner := `{ owner: { kind: 'Job', name: ` + quoted(longest) + ` } }`
+	if got := eval[string](t, tab, `(async () => `+exportsOf("startup.js")+`.ownerOf(`+owner+`))()`); got !=
+		"Job/"+longest {
+		t.Errorf("an owner with a name of 253 characters: %q", got)
 	}
 	if got := eval[string](t, tab, `(async () => `+exportsOf("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
 		t.Errorf("an unpaired surrogate: %q", got)
