@@ -30,12 +30,9 @@ func runNode(ctx context.Context, call Call) int {
 		return code
 	}
 	defer a.close()
-	name, err := oneNode(rest, c.node)
+	name, err := a.nodeName(rest, c.node)
 	if err == nil && name == "" && a.direct == nil {
 		err = errors.New("a node name is required: to list the nodes, run the command \"nodes\"")
-	}
-	if err == nil && name != "" {
-		err = a.checkNodeName()
 	}
 	if err != nil {
 		return call.FailUsage(err)

@@ -68,14 +68,10 @@ func runNodes(ctx context.Context, call Call) int {
 		return code
 	}
 	defer agentQuery.close()
-	name, err := oneNode(rest, c.node)
-	if err == nil && name != "" {
-		err = agentQuery.checkNodeName()
-	}
-	if err != nil {
+	var err error
+	if agentQuery.target.node, err = agentQuery.nodeName(rest, c.node); err != nil {
 		return call.FailUsage(err)
 	}
-	agentQuery.target.node = name
 	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 
 	"github.com/podlapse/podlapse/internal/agents"
-	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/resourcetype"
 )
 
 // maxPageConnections is the maximum number of open connections from browsers. If this number of connections is open,
@@ -66,6 +66,16 @@ func runPage(ctx context.Context, call Call) int {
 	return agentQuery.page(ctx, c, node)
 }
 
+// nodeName returns the result of oneNode. If the command queries one agent at a URL, nodeName refuses a name, because
+// the user cannot select this agent by the name of its node.
+func (r agentAccess) nodeName(args []string, flag string) (string, error) {
+	name, err := oneNode(args, flag)
+	if err == nil && name != "" {
+		err = r.checkNodeName()
+	}
+	return name, err
+}
+
 // oneNode returns the node's name from the arguments, which have the form NODE, node/NODE or node NODE. Without
 // arguments, oneNode returns the value of --node.
 func oneNode(args []string, flag string) (string, error) {
@@ -75,11 +85,11 @@ func oneNode(args []string, flag string) (string, error) {
 	}
 	kind := kindNode
 	if first, name, ok := strings.Cut(node, "/"); ok {
-		kind, _ = filter.KindOf(first)
+		kind, _ = resourcetype.KindOf(first)
 		node = name
 	}
 	if len(args) == 2 {
-		kind, _ = filter.KindOf(args[0])
+		kind, _ = resourcetype.KindOf(args[0])
 	}
 	switch {
 	case kind != kindNode, len(args) > 0 && node == "":

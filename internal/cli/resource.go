@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/resourcetype"
 )
 
 // Kinds of resources that are not workloads. The kinds of workloads are spelled as in owner references, for example
@@ -54,7 +54,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	kind, isType := filter.KindOf(args[0])
+	kind, isType := resourcetype.KindOf(args[0])
 	var found []resource
 	switch {
 	case isType && len(args) == 1 && kind == kindPod:
@@ -91,7 +91,7 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	if first == "" || name == "" || strings.Contains(name, "/") {
 		return resource{}, fmt.Errorf("invalid resource %q: must be POD, TYPE/NAME or NAMESPACE/POD", arg)
 	}
-	if kind, ok := filter.KindOf(first); ok {
+	if kind, ok := resourcetype.KindOf(first); ok {
 		return resource{kind: kind, name: name}, nil
 	}
 	dotted := strings.Contains(first, ".") // the name of a namespace contains no dot

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/resourcetype"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -32,7 +32,7 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 			return names
 		}
 		names = c.suggestNamespaces(ctx, call.Getenv)
-		for _, t := range filter.ResourceTypes() {
+		for _, t := range resourcetype.All() {
 			names = append(names, t.Names[0])
 		}
 		for i := range names {
@@ -40,7 +40,7 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 		}
 		return names
 	}
-	switch kind, known := filter.KindOf(first); {
+	switch kind, known := resourcetype.KindOf(first); {
 	case kind == kindNode:
 		return prefixed(first+"/", c.suggestNodes(ctx, call.Getenv))
 	case kind == kindPod:

@@ -1,5 +1,5 @@
-// Package filter selects the start-ups that match a request to the API, and knows kubectl's names of kinds. The package
-// is pure. The API's request handlers call the package for lists and streams. The command line uses the names of kinds.
+// Package filter selects the start-ups that match a request to the API. The package is pure. The API's request
+// handlers call the package for lists and streams.
 package filter
 
 import (
@@ -95,9 +95,15 @@ func (f Filter) MatchesName(k Key) bool {
 	return f.Name == "" || f.Name == k.Name
 }
 
+// SameOwner reports whether the owner that a request names is the owner of a pod. SameOwner ignores the case of the
+// kind. A request without a kind matches every kind.
+func SameOwner(requested, owner timeline.Owner) bool {
+	return requested.Name == owner.Name &&
+		(requested.Kind == "" || strings.EqualFold(requested.Kind, owner.Kind))
+}
+
 func (f Filter) placed(d Detail) bool {
-	if f.Owner.Name != "" && (f.Owner.Name != d.Owner.Name ||
-		f.Owner.Kind != "" && !strings.EqualFold(f.Owner.Kind, d.Owner.Kind)) {
+	if f.Owner.Name != "" && !SameOwner(f.Owner, d.Owner) {
 		return false
 	}
 	return f.Labels == nil || f.Labels.Matches(labelText(d.Labels))

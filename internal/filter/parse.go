@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/podlapse/podlapse/internal/resourcetype"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -39,7 +40,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		if name == "" || ok && kind == "" || strings.Contains(name, "/") {
 			return fmt.Errorf("must be KIND/NAME or NAME, for example Deployment/web")
 		}
-		f.Owner = timeline.Owner{Kind: OwnerKind(kind), Name: name}
+		f.Owner = timeline.Owner{Kind: resourcetype.OwnerKind(kind), Name: name}
 		return nil
 	},
 	"labelSelector": func(f *Filter, value string, _ time.Time) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/resourcetype"
 	"github.com/podlapse/podlapse/internal/whatif"
 	"github.com/podlapse/podlapse/internal/workload"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -33,7 +34,7 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	namespace := r.PathValue("namespace")
-	owner := timeline.Owner{Kind: filter.OwnerKind(r.PathValue("kind")), Name: r.PathValue("owner")}
+	owner := timeline.Owner{Kind: resourcetype.OwnerKind(r.PathValue("kind")), Name: r.PathValue("owner")}
 	records, earlier, ok := a.ownedBy(w, r, namespace, owner)
 	if !ok {
 		return
@@ -129,7 +130,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
 	var others []timeline.Owner
 	matches := func(o timeline.Owner) bool {
-		if o.Name == owner.Name && strings.EqualFold(o.Kind, owner.Kind) {
+		if filter.SameOwner(owner, o) {
 			return true
 		}
 		if o.Name != "" && !slices.Contains(others, o) {

@@ -1,4 +1,6 @@
-package filter
+// Package resourcetype contains kubectl's names of the resource types that have start-ups or own pods. The package is
+// pure. The command line and the read API use it.
+package resourcetype
 
 import (
 	"regexp"
@@ -6,16 +8,16 @@ import (
 	"strings"
 )
 
-// ResourceType is a resource type that a request or a command can name.
-type ResourceType struct {
+// Type is a resource type that a request or a command can name.
+type Type struct {
 	Kind  string   // as in owner references, for example Deployment
 	Group string   // API group; empty for the core group
 	Names []string // kubectl's names for the type; completion suggests the first name
 }
 
-// ResourceTypes returns the known resource types: pods, nodes, and the workloads that own pods.
-func ResourceTypes() []ResourceType {
-	return []ResourceType{
+// All returns the known resource types: pods, nodes, and the workloads that own pods.
+func All() []Type {
+	return []Type{
 		{"Pod", "", []string{"pod", "pods", "po"}},
 		{"Deployment", "apps", []string{"deploy", "deployment", "deployments"}},
 		{"StatefulSet", "apps", []string{"sts", "statefulset", "statefulsets"}},
@@ -36,7 +38,7 @@ var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 func KindOf(word string) (kind string, known bool) {
 	name, rest, qualified := strings.Cut(strings.ToLower(word), ".")
 	version, group, versioned := strings.Cut(rest, ".")
-	for _, t := range ResourceTypes() {
+	for _, t := range All() {
 		if slices.Contains(t.Names, name) && (!qualified || rest == t.Group && rest != "" ||
 			versioned && apiVersion.MatchString(version) && group == t.Group) {
 			return t.Kind, true

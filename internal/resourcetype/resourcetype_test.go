@@ -1,9 +1,9 @@
-package filter_test
+package resourcetype_test
 
 import (
 	"testing"
 
-	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/resourcetype"
 )
 
 func TestKindOf(t *testing.T) {
@@ -13,11 +13,11 @@ func TestKindOf(t *testing.T) {
 		"deployment.batch": "", "deployment.": "", "rc.v1.": "ReplicationController", "deployments.x1.apps": "",
 		"svc": "", "Rollout": "", "": "",
 	} {
-		if kind, known := filter.KindOf(word); kind != want || known != (want != "") {
+		if kind, known := resourcetype.KindOf(word); kind != want || known != (want != "") {
 			t.Errorf("%q: %q, %t, want %q", word, kind, known, want)
 		}
 	}
-	if kind := filter.OwnerKind("Rollout"); kind != "Rollout" {
+	if kind := resourcetype.OwnerKind("Rollout"); kind != "Rollout" {
 		t.Errorf("the kind of a custom resource: %q", kind)
 	}
 }
