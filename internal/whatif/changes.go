@@ -155,23 +155,35 @@ func (s *startUp) volumes() []change {
 func (s *startUp) configurationChanges() []change {
 	pod := s.newChange(api.WhatIfConfig, "")
 	s.saveTime(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)
-	pod.text = "without the wait for the pod's configuration"
+	pod.text = configurationText("")
 	changes := []change{pod}
 	for _, container := range s.containers {
 		c := s.newChange(api.WhatIfConfig, container.name)
 		s.saveTime(&c, []timeline.Phase{timeline.PhaseContainerConfig},
 			func(name string) bool { return name == container.name })
-		c.text = "without the wait for the configuration of " + container.name
+		c.text = configurationText(container.name)
 		changes = append(changes, c)
 	}
 	for i := range changes {
-		changes[i].assumption = "if the configuration is complete when the pod is created"
+		changes[i].assumption = configurationAssumption
 		if object := s.missingObject(changes[i].container); object != "" {
 			changes[i].text = "without the missing " + object
 			changes[i].assumption = "if the object exists before the pod"
 		}
 	}
 	return changes
+}
+
+// configurationAssumption is the assumption of a change that concerns unnamed ConfigMaps or Secrets.
+const configurationAssumption = "if the configuration is complete when the pod is created"
+
+// configurationText describes the change of a container's configuration, or of the pod's configuration if the argument
+// is empty.
+func configurationText(container string) string {
+	if container == "" {
+		return "without the wait for the pod's configuration"
+	}
+	return "without the wait for the configuration of " + container
 }
 
 // missingObject returns the ConfigMap or Secret that is missing according to the kubelet's Events about a container.

@@ -114,11 +114,7 @@ func (t *total) commonText(change api.WhatIf, container string) (text, assumptio
 	case api.WhatIfParallelPulls:
 		return "with more pulls at a time", first[1]
 	case api.WhatIfConfig:
-		text = "without the wait for the pod's configuration"
-		if container != "" {
-			text = "without the wait for the configuration of " + container
-		}
-		return text, "if the configuration is complete when the pod is created"
+		return configurationText(container), configurationAssumption
 	}
 	return first[0], first[1]
 }

@@ -32,11 +32,12 @@ func Predict(record api.Record) []api.WhatIfRecord {
 			continue
 		}
 		gain, ok := s.gainOf(c)
-		gain.high = min(gain.high, s.total+s.totalError-s.keptTime(c))
+		kept := s.keptTime(c)
+		gain.high = min(gain.high, s.total+s.totalError-kept)
 		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
 			continue
 		}
-		total := s.totalAfter(gain, s.keptTime(c))
+		total := s.totalAfter(gain, kept)
 		p := api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),

@@ -85,7 +85,7 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	of := s.shares[key]
 	of.length, of.err = of.length+length, capped(of.err+bound)
 	// The time of a group phase certainly belongs to the group.
-	if len(phase.MergedWith) == 0 || phase.Phase.IsGroup() && phase.Phase != timeline.PhaseUnattributed {
+	if len(phase.MergedWith) == 0 || len(timeline.MembersOf(phase.Phase)) > 0 {
 		of.proven, of.provenErr = of.proven+length, capped(of.provenErr+bound)
 	}
 	s.shares[key] = of
@@ -104,14 +104,15 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 // bound also includes the phases of the group, because another node can report the same work as pull and unpack.
 func (s *sample) timeOf(key work) interval {
 	of := s.shares[key]
-	high := of.length + of.err + s.possible[key.phase] + s.anywhere
 	members := timeline.MembersOf(key.phase)
+	var asMembers time.Duration
 	for other, share := range s.shares {
 		if slices.Contains(members, other.phase) {
-			high = min(high+share.length+share.err, max(high, s.total.high))
+			asMembers = min(asMembers+share.length+share.err, s.total.high)
 		}
 	}
-	return interval{of.length, max(of.proven-of.provenErr, 0), high}
+	return interval{of.length, max(of.proven-of.provenErr, 0),
+		of.length + of.err + s.possible[key.phase] + s.anywhere + asMembers}
 }
 
 // imageOf returns whether the pod had to pull an image. Pulls of ephemeral containers are not part of the start-up.
