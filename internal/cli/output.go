@@ -55,7 +55,7 @@ func (o *output) table(formats ...string) flags.Table {
 			Name: "width", Value: "COLUMNS",
 			Help: "preferred width of a line, 1 to 1023 columns. The command shortens or omits columns of wider " +
 				"tables, but never shortens a number. The default is the width of the terminal. If the output is " +
-				"not a terminal, the default is no limit",
+				"not a terminal, the command changes no column by default",
 			Set: func(value string) error {
 				if value == "" {
 					return nil

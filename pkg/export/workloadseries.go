@@ -48,8 +48,8 @@ func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSer
 		}, labels),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_failures_total",
-			Help: "Failed start-ups of the pods of one workload: the pod failed, was deleted before it was ready, or " +
-				"was not ready after an hour." + other,
+			Help: "Unsuccessful start-ups of the pods of one workload: the pod failed, was deleted before it was " +
+				"ready, or was not ready after an hour." + other,
 		}, labels),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_seconds_total",

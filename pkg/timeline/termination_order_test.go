@@ -15,7 +15,7 @@ func TestTerminationsInAnyOrder(t *testing.T) {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		if terminationOf(s.observations) == nil {
-			continue // without a report of the deletion, there is no termination
+			continue // no observation in the script reports the deletion
 		}
 		want := terminationOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))

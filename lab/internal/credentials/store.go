@@ -65,7 +65,7 @@ func (s Store) Login() (Login, error) {
 // SetFaults replaces the faults of the plugin.
 func (s Store) SetFaults(faults ...Fault) error { return s.replaceFile(s.faultsFile(), faults) }
 
-// readFaults returns the faults of the plugin. Before the first call of SetFaults, there are no faults.
+// readFaults returns the faults of the plugin. Before the first call of SetFaults, the result is empty.
 func (s Store) readFaults() (faults []Fault, err error) {
 	data, err := os.ReadFile(s.faultsFile())
 	if errors.Is(err, fs.ErrNotExist) {
