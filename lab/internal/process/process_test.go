@@ -30,7 +30,16 @@ func TestStartAndStop(t *testing.T) {
 	if !ok || known.Identity != record.Identity || !known.Alive() {
 		t.Fatalf("the table has %+v", known)
 	}
+	deadline := time.Now().Add(30 * time.Second)
+	for Tail(record.Log, 1) != "hello" && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	// During the system call execve, a process has no readable environment for a moment.
 	found := FindMarked(s.Run)
+	for len(found) == 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+		found = FindMarked(s.Run)
+	}
 	if len(found) != 1 || found[0].Identity != record.Identity || found[0].Component != "one" {
 		t.Errorf("found by mark: %+v", found)
 	}
