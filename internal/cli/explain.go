@@ -136,7 +136,7 @@ func (a agentQuery) printStartUps(
 	case c.format == outputJSON || c.format == outputYAML:
 		if pods {
 			for i := range records {
-				records[i].WhatIf = whatif.Predict(records[i])
+				records[i].WhatIf, records[i].WhatIfUnknown = whatif.Predict(records[i])
 			}
 		}
 		if pods && len(wanted) == 1 {
@@ -166,8 +166,9 @@ func (a agentQuery) printStartUps(
 // waterfall returns the waterfall of a start-up, the pod's wait for its node, and the changes that would make the
 // start-up faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
+	predictions, unknown := whatif.Predict(record)
 	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedForNode(ctx, record, page) +
-		render.WhatIf(whatif.Predict(record), page)
+		render.WhatIf(predictions, unknown, page)
 }
 
 // livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod does

@@ -37,6 +37,7 @@ type workloadList struct {
 	Items   []api.Record        `json:"items"`
 	Summary api.WorkloadSummary `json:"summary"`
 	WhatIf  []api.WhatIfMean    `json:"what_if"`
+	Unknown []api.WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
 // isWorkload reports whether the resource is neither a pod nor a node.
@@ -65,10 +66,11 @@ func (a agentQuery) explainWorkload(
 	if list || !structured && len(records) == 1 {
 		return a.printStartUps(ctx, c, []resource{r}, records, failed)
 	}
-	summary, means := workload.Summarize(records, options), whatif.Means(records)
+	summary := workload.Summarize(records, options)
+	means, unknown := whatif.Means(records)
 	if structured {
 		v := startUps(a.manyNodes(), "", a.Now)
-		v.whole = func(items []api.Record) any { return workloadList{items, summary, means} }
+		v.whole = func(items []api.Record) any { return workloadList{items, summary, means, unknown} }
 		text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, c.page(a.Stdout, a.Getenv))
 		if err != nil {
 			return a.fail(err)
@@ -81,7 +83,7 @@ func (a agentQuery) explainWorkload(
 	}
 	page := c.page(a.Stdout, a.Getenv)
 	slowest := slowestOf(records)
-	return a.print(render.Workload(name, summary, page)+render.WhatIfMeans(means, page)+"\n"+
+	return a.print(render.Workload(name, summary, page)+render.WhatIfMeans(means, unknown, page)+"\n"+
 		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 }
 

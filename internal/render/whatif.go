@@ -7,29 +7,33 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// maxWhatIf is the maximum number of changes that WhatIf and WhatIfMeans list.
+// maxWhatIf is the maximum number of changes that WhatIf and WhatIfMeans list, with and without a prediction.
 const maxWhatIf = 3
 
-// WhatIf lists the changes that would make a start-up faster, the largest gain first. The text is empty without
-// predictions. The predictions can come from an untrusted record.
-func WhatIf(predictions []api.WhatIfRecord, page terminal.Page) string {
+// WhatIf lists the changes that would make a start-up faster, the largest gain first, and then the changes of unknown
+// effect. The text is empty if both lists are empty. The predictions can come from an untrusted record.
+func WhatIf(predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown, page terminal.Page) string {
 	var lines []string
 	for _, p := range predictions[:min(len(predictions), maxWhatIf)] {
 		lines = append(lines, p.Text+": "+p.Effect+", "+p.Assumption)
 	}
-	return whatIfText(lines, page)
+	return whatIfText(lines, unknown, page)
 }
 
-// WhatIfMeans lists the changes that would make the start-ups of a workload faster.
-func WhatIfMeans(means []api.WhatIfMean, page terminal.Page) string {
+// WhatIfMeans lists the changes that would make the start-ups of a workload faster, and then the changes of unknown
+// effect.
+func WhatIfMeans(means []api.WhatIfMean, unknown []api.WhatIfUnknown, page terminal.Page) string {
 	var lines []string
 	for _, m := range means[:min(len(means), maxWhatIf)] {
 		lines = append(lines, m.Text+": "+m.Effect+", "+m.Assumption)
 	}
-	return whatIfText(lines, page)
+	return whatIfText(lines, unknown, page)
 }
 
-func whatIfText(lines []string, page terminal.Page) string {
+func whatIfText(lines []string, unknown []api.WhatIfUnknown, page terminal.Page) string {
+	for _, u := range unknown[:min(len(unknown), maxWhatIf-len(lines))] {
+		lines = append(lines, u.Text+": no prediction, because "+u.Reason)
+	}
 	if len(lines) == 0 {
 		return ""
 	}

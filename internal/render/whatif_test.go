@@ -8,6 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
+var unknown = []api.WhatIfUnknown{{Text: "with two fewer init containers\x1b[2J", Reason: "of D"}}
+
 func TestWhatIf(t *testing.T) {
 	predictions := []api.WhatIfRecord{
 		{Text: "with the image on the node", Effect: "about 9.2 s instead of 47.0 s (8.0 to 10.5 s)",
@@ -22,25 +24,30 @@ WHAT WOULD HELP
   with 2 pulls at a time: about 2.0 s earlier (1.1 to 3.0 s), if B
   with a period of 1 s[2J: up to 9.0 s earlier, if C
 `
-	if got := WhatIf(predictions, page110); got != want {
+	if got := WhatIf(predictions, unknown, page110); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	narrow := WhatIf(predictions, terminal.Page{Columns: 50, Fit: true})
+	if got := WhatIf(predictions[:2], unknown, page110); !strings.HasSuffix(got,
+		"\n  with two fewer init containers[2J: no prediction, because of D\n") {
+		t.Errorf("with an unknown effect: %s", got)
+	}
+	narrow := WhatIf(predictions, nil, terminal.Page{Columns: 50, Fit: true})
 	for line := range strings.Lines(narrow) {
 		if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > 50 {
 			t.Errorf("a line has %d cells: %s", cells, line)
 		}
 	}
-	if got := WhatIf(nil, page110) + WhatIfMeans(nil, page110); got != "" {
+	if got := WhatIf(nil, nil, page110) + WhatIfMeans(nil, nil, page110); got != "" {
 		t.Errorf("without predictions: %q", got)
 	}
 }
 
 func TestWhatIfMeans(t *testing.T) {
 	got := WhatIfMeans([]api.WhatIfMean{{Text: "with the image on the node", Assumption: "if A",
-		Effect: "on average about 9.0 s instead of 47.0 s (8.0 to 10.0 s) in 11 of 16 start-ups"}}, page110)
+		Effect: "on average about 9.0 s instead of 47.0 s (8.0 to 10.0 s) in 11 of 16 start-ups"}}, unknown, page110)
 	want := "\nWHAT WOULD HELP\n  with the image on the node: on average about 9.0 s instead of 47.0 s " +
-		"(8.0 to 10.0 s) in 11 of 16 start-ups, if A\n"
+		"(8.0 to 10.0 s) in 11 of 16 start-ups, if A\n" +
+		"  with two fewer init containers[2J: no prediction, because of D\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -146,7 +146,7 @@ func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
 		a.internalError(w, err)
 		return
 	}
-	record.WhatIf = whatif.Predict(record)
+	record.WhatIf, record.WhatIfUnknown = whatif.Predict(record)
 	text, err := api.EncodeLine(record)
 	a.send(w, r, text, err)
 }

@@ -59,9 +59,10 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	if earlier > 0 {
 		verdict += fmt.Sprintf("; without %d earlier start-ups", earlier)
 	}
+	means, unknown := whatif.Means(records)
 	a.response(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
 		Earlier: earlier, Verdict: verdict, Summary: summary, Differences: render.Differences(summary),
-		WhatIf: whatif.Means(records)})
+		WhatIf: means, WhatIfUnknown: unknown})
 }
 
 // revisionsOf returns the two revisions to compare. Without the parameter "revision", the result is nil.

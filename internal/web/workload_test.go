@@ -39,11 +39,13 @@ func TestWorkload(t *testing.T) {
 		check(t, schema, query, response.Body.Bytes())
 		got := decode[api.WorkloadRecord](t, response)
 		want := workload.Summarize(records, workload.Options{Compare: compare})
+		means, unknown := whatif.Means(records)
 		for i := range want.Revisions {
 			want.Revisions[i].Containers = nil // JSON does not contain the containers
 		}
 		if got.Node != "node-1" || got.Namespace != "shop" || got.Owner.Name != "web" ||
-			!reflect.DeepEqual(got.Summary, want) || !reflect.DeepEqual(got.WhatIf, whatif.Means(records)) {
+			!reflect.DeepEqual(got.Summary, want) || !reflect.DeepEqual(got.WhatIf, means) ||
+			!slices.Equal(got.WhatIfUnknown, unknown) {
 			t.Errorf("%s: got %+v,\nwant %+v", query, got, want)
 		}
 		if c := got.Summary.Comparison; c == nil || c.Difference.Verdict != api.MoreThanNoise ||

@@ -9,23 +9,34 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// changeKey identifies a change of a workload.
+type changeKey struct {
+	change    api.WhatIf
+	container string
+}
+
 // Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
-// most time in all start-ups together comes first. The result does not depend on the order of the records or on
-// repeated records.
-func Means(records []api.Record) []api.WhatIfMean {
-	type key struct {
-		change    api.WhatIf
-		container string
-	}
-	found := map[key]*total{}
+// most time in all start-ups together comes first. Means also returns the changes that have no prediction, although
+// they might save much time in at least half of the start-ups. The results do not depend on the order of the records or
+// on repeated records.
+func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
+	found, without := map[changeKey]*total{}, map[changeKey]*unknownTotal{}
 	completed := 0
 	for _, record := range latestRecords(records) {
 		if record.State != timeline.StateReady && record.State != timeline.StateSucceeded {
 			continue
 		}
 		completed++
-		for _, p := range Predict(*record) {
-			k := key{p.Change, p.Container}
+		predictions, unknown := Predict(*record)
+		for _, u := range unknown {
+			k := changeKey{u.Change, u.Container}
+			if without[k] == nil {
+				without[k] = &unknownTotal{texts: map[[2]string]int{}, reasons: map[string]int{}}
+			}
+			without[k].add(u)
+		}
+		for _, p := range predictions {
+			k := changeKey{p.Change, p.Container}
 			if found[k] == nil {
 				found[k] = &total{texts: map[[2]string]int{}}
 			}
@@ -36,7 +47,7 @@ func Means(records []api.Record) []api.WhatIfMean {
 	for k, t := range found {
 		m := t.average()
 		m.Change, m.Container, m.Of = k.change, k.container, completed
-		m.Text, m.Assumption = t.commonText(k.change, k.container)
+		m.Text, m.Assumption = commonText(t.texts, k)
 		m.Effect = meanText(m)
 		means = append(means, m)
 	}
@@ -47,7 +58,45 @@ func Means(records []api.Record) []api.WhatIfMean {
 		return cmp.Or(cmp.Compare(saved(b), saved(a)), cmp.Compare(a.Change, b.Change),
 			cmp.Compare(a.Container, b.Container))
 	})
-	return means
+	for k := range found {
+		delete(without, k)
+	}
+	return means, mostUnknown(without, completed)
+}
+
+// unknownTotal counts the start-ups in which the effect of one change is unknown.
+type unknownTotal struct {
+	n       int
+	texts   map[[2]string]int // see total
+	reasons map[string]int
+}
+
+func (t *unknownTotal) add(u api.WhatIfUnknown) {
+	t.n++
+	t.texts[[2]string{u.Text}]++
+	t.reasons[u.Reason]++
+}
+
+// mostUnknown returns the changes whose effect is unknown in at least half of the completed start-ups, each with the
+// most common reason.
+func mostUnknown(without map[changeKey]*unknownTotal, completed int) (unknown []api.WhatIfUnknown) {
+	for k, t := range without {
+		if 2*t.n < completed {
+			continue
+		}
+		u := api.WhatIfUnknown{Change: k.change, Container: k.container}
+		u.Text, _ = commonText(t.texts, k)
+		for reason, n := range t.reasons {
+			if most := t.reasons[u.Reason]; n > most || n == most && reason < u.Reason {
+				u.Reason = reason
+			}
+		}
+		unknown = append(unknown, u)
+	}
+	slices.SortFunc(unknown, func(a, b api.WhatIfUnknown) int {
+		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.Container, b.Container))
+	})
+	return unknown
 }
 
 // latestRecords returns the latest record of each start-up.
@@ -98,23 +147,23 @@ func (t *total) average() api.WhatIfMean {
 
 // commonText returns a text and an assumption that are true for all predictions. Predictions of one change can have
 // different texts, for example because each pod lacked a different ConfigMap.
-func (t *total) commonText(change api.WhatIf, container string) (text, assumption string) {
+func commonText(texts map[[2]string]int, of changeKey) (text, assumption string) {
 	var first [2]string
-	for both := range t.texts {
+	for both := range texts {
 		if first[0] == "" || slices.Compare(both[:], first[:]) < 0 {
 			first = both
 		}
 	}
-	if len(t.texts) == 1 {
+	if len(texts) == 1 {
 		return first[0], first[1]
 	}
-	switch change {
+	switch of.change {
 	case api.WhatIfImages:
 		return "with the images on the node", first[1]
 	case api.WhatIfParallelPulls:
 		return "with more pulls at a time", first[1]
 	case api.WhatIfConfig:
-		return configurationText(container), configurationAssumption
+		return configurationText(of.container), configurationAssumption
 	}
 	return first[0], first[1]
 }

@@ -31,12 +31,12 @@ func TestMeans(t *testing.T) {
 		TotalLeast: api.Seconds(1350 * time.Millisecond), TotalMost: api.Seconds(2860 * time.Millisecond),
 	}
 	for range 2 {
-		if got := Means(records); len(got) != 1 || got[0] != want {
+		if got, _ := Means(records); len(got) != 1 || got[0] != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		slices.Reverse(records)
 	}
-	if got := Means(nil); got == nil || len(got) > 0 {
+	if got, _ := Means(nil); got == nil || len(got) > 0 {
 		t.Errorf("got %v, want an empty list", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestMeansAreOrdered(t *testing.T) {
 		r.ID = fmt.Sprint(i)
 		records = append(records, r)
 	}
-	got := Means(records)
+	got, _ := Means(records)
 	if len(got) != 2 || got[0].Change != api.WhatIfSidecar || got[0].StartUps != 4 ||
 		got[1].Change != api.WhatIfImages || got[1].StartUps != 1 {
 		t.Errorf("%+v", got)
@@ -71,7 +71,7 @@ func TestDifferentTexts(t *testing.T) {
 		sum.add(&record, api.WhatIfRecord{Change: api.WhatIfConfig, Container: "app",
 			Text: fmt.Sprint("without the missing ConfigMap config-", i)})
 	}
-	text, assumption := sum.commonText(api.WhatIfConfig, "app")
+	text, assumption := commonText(sum.texts, changeKey{api.WhatIfConfig, "app"})
 	if text != "without the wait for the configuration of app" ||
 		assumption != "if the configuration is complete when the pod is created" {
 		t.Errorf("got %q, %q", text, assumption)

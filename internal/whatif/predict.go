@@ -19,14 +19,13 @@ const (
 	variation = 10
 )
 
-// Predict returns the changes that would make a start-up faster, with the largest gain first. The result is empty if
-// the start-up is not over, or if the evidence does not bound the gain of any change.
-func Predict(record api.Record) []api.WhatIfRecord {
+// Predict returns the changes that would make a start-up faster, with the largest gain first. It also returns the
+// changes that might save much time, but whose effect is unknown. Both lists are empty if the start-up is not over.
+func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown) {
 	s, ok := newStartUp(&record)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	var predictions []api.WhatIfRecord
 	for _, c := range s.candidateChanges() {
 		if !c.canSave() {
 			continue
@@ -35,6 +34,9 @@ func Predict(record api.Record) []api.WhatIfRecord {
 		kept := s.keptTime(c)
 		gain.high = min(gain.high, s.total+s.totalError-kept)
 		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
+			if u, ok := s.unknownEffect(c, gain, ok); ok {
+				unknown = append(unknown, u)
+			}
 			continue
 		}
 		total := s.totalAfter(gain, kept)
@@ -50,7 +52,7 @@ func Predict(record api.Record) []api.WhatIfRecord {
 	slices.SortStableFunc(predictions, func(a, b api.WhatIfRecord) int {
 		return cmp.Compare(b.GainLeast+b.GainMost, a.GainLeast+a.GainMost)
 	})
-	return predictions
+	return predictions, unknown
 }
 
 // canSave reports whether a change can save time. Many changes save nothing, so Predict computes a gain only

@@ -65,6 +65,11 @@ func probed(r api.Record, container string, kind timeline.ProbeKind, period time
 	return r
 }
 
+func predictionsOf(r api.Record) []api.WhatIfRecord {
+	predictions, _ := Predict(r)
+	return predictions
+}
+
 // The predictions are written as CHANGE/CONTAINER gain LEAST..MOST total LEAST..MOST, in seconds. For a start-up with
 // exact phases, the gain differs from the saved time only by the waits after the change. The wait for the kubelet's
 // list can become any time up to 1.1 s, and a probe can happen up to one period earlier or later.
@@ -130,7 +135,7 @@ func TestPredict(t *testing.T) {
 			"no_failed_runs/app gain 13.9..15 total 1.35..2.86"},
 	} {
 		var got []string
-		for _, p := range Predict(c.record) {
+		for _, p := range predictionsOf(c.record) {
 			got = append(got, fmt.Sprintf("%s gain %s..%s total %s..%s",
 				strings.TrimSuffix(string(p.Change)+"/"+p.Container, "/"), p.GainLeast, p.GainMost, p.TotalLeast,
 				p.TotalMost))
@@ -151,7 +156,7 @@ func TestParallelPulls(t *testing.T) {
 	pull.PullsAhead, pull.BlockedBy = 1, &api.BlockerRecord{Image: "other"}
 	pull.Pull, pull.Error = new(api.Seconds(4*time.Second)), new(api.Seconds(0))
 	find := func() (api.WhatIfRecord, bool) {
-		predictions := Predict(r)
+		predictions := predictionsOf(r)
 		i := slices.IndexFunc(predictions, func(p api.WhatIfRecord) bool { return p.Change == api.WhatIfParallelPulls })
 		if i < 0 {
 			return api.WhatIfRecord{}, false
@@ -182,7 +187,7 @@ func TestMissingObject(t *testing.T) {
 		`Error: couldn't find key a`:            "without the wait for the configuration of app",
 	} {
 		r.Events = []api.EventRecord{{Container: "app", Reason: "Failed", Message: message}}
-		if p := Predict(r); len(p) != 1 || p[0].Text != want {
+		if p := predictionsOf(r); len(p) != 1 || p[0].Text != want {
 			t.Errorf("%s: %+v, want %q", message, p, want)
 		}
 	}
@@ -220,7 +225,7 @@ func TestHostileRecords(t *testing.T) {
 				m.Attempt, m.Milestone = math.MaxInt, "running"
 			}
 		}
-		for _, p := range Predict(r) {
+		for _, p := range predictionsOf(r) {
 			if p.GainLeast > p.GainMost || p.TotalLeast > p.TotalMost || p.TotalLeast < 0 ||
 				p.GainMost > r.Total+r.TotalError {
 				t.Fatalf("seed %d: %+v", seed, p)
@@ -239,7 +244,7 @@ func TestFailedPulls(t *testing.T) {
 	predicted := 0
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		for _, p := range Predict(simulate(pod, random, false, false).record(pod, random)) {
+		for _, p := range predictionsOf(simulate(pod, random, false, false).record(pod, random)) {
 			if p.Change == api.WhatIfImages && p.GainLeast.Duration() > 20*time.Second {
 				predicted++
 			}

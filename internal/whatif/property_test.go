@@ -28,7 +28,7 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 			continue // the object appeared before the kubelet needed it, so no evidence shows when
 		}
 		record := before.record(pod, random)
-		for _, p := range Predict(record) {
+		for _, p := range predictionsOf(record) {
 			after := changed(pod, p.Change, p.Container, random)
 			if p.Change == api.WhatIfNoCrash || p.Change == api.WhatIfReadiness || p.Change == api.WhatIfStartup {
 				keepWaits(after, before.steps) // what came before the change takes as long as before

@@ -37,7 +37,7 @@ func TestRecordings(t *testing.T) {
 		{"cold-start", "", nil},                    // the pull is shorter than the smallest gain
 		{"blame-containerd-amid-sandbox", "", nil}, // the time is unattributed
 	} {
-		predictions := Predict(recorded(t, c.name))
+		predictions := predictionsOf(recorded(t, c.name))
 		if c.change == "" {
 			if len(predictions) > 0 {
 				t.Errorf("%s: %+v, want no prediction", c.name, predictions)
@@ -71,7 +71,7 @@ func TestRecordings(t *testing.T) {
 func TestOldRecordsHaveNoProbes(t *testing.T) {
 	r := recorded(t, "blame-linked-4")
 	r.Probes = nil
-	if predictions := Predict(r); len(predictions) > 0 {
+	if predictions := predictionsOf(r); len(predictions) > 0 {
 		t.Errorf("%+v", predictions)
 	}
 }

@@ -59,6 +59,9 @@ type Record struct {
 	// WhatIf contains the changes that would make the start-up faster, the largest gain first. Only the response about
 	// one start-up contains WhatIf. Records on standard output, lists and the stream never contain WhatIf.
 	WhatIf []WhatIfRecord `json:"what_if,omitempty"`
+	// WhatIfUnknown contains the changes that might save much time, but whose effect the agent cannot predict. The same
+	// responses contain it.
+	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
 // SkewRecord is the difference between the control plane's clock and the node's clock. Least and Most are positive if

@@ -36,6 +36,14 @@ type WhatIfRecord struct {
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
 
+// WhatIfUnknown is a change that might save much time, but whose effect the agent cannot predict.
+type WhatIfUnknown struct {
+	Change    WhatIf `json:"change"`
+	Container string `json:"container,omitempty"` // absent if the change concerns the whole pod
+	Text      string `json:"text"`                // the change in words for people; the wording can change
+	Reason    string `json:"reason"`              // why there is no prediction, for people; the wording can change
+}
+
 // WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
 // start-ups that have a prediction for this change. Each interval contains the mean of the true values.
 type WhatIfMean struct {

@@ -46,7 +46,7 @@ export function imagesOf(all, registry = '', image = '') {
   return [...groups.values()];
 }
 
-// The function `sorted` orders groups by a property: names from a to z, the largest number first, unknown numbers last.
+// sorted orders groups by a property: names from a to z, the largest number first, unknown numbers last.
 export function sorted(groups, property) {
   const value = (g) => (Number.isFinite(g[property]) ? g[property] : -1);
   return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));

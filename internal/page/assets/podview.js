@@ -89,7 +89,7 @@ export class PodView extends View {
     this.#drawHead(r, chart, going);
     this.#drawDownloads(r, going);
     this.#causes.draw(byCause(r.phases.map((p, i) => ({ cause: p.cause, seconds: p.seconds + (i === r.phases.length - 1 ? grown : 0) }))));
-    this.#help.draw(going ? [] : r.what_if ?? []);
+    this.#help.draw(going ? [] : [...r.what_if ?? [], ...r.what_if_unknown ?? []]);
     this.#waterfall.draw(chart);
     this.#termination.draw(r.termination);
     this.#drawImages(r.pulls);

@@ -28,7 +28,7 @@ export class Source {
     if (change.whole) this.#load(); // the stream might not have sent all changes
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else {
-      if (change.record) this.#receive({ what_if: this.record.what_if, ...change.record });
+      if (change.record) this.#receive({ what_if: this.record.what_if, what_if_unknown: this.record.what_if_unknown, ...change.record });
       // The stream sends neither the predictions for a completed start-up nor the time of the deletion of its pod.
       if (!change.record || change.record.state !== 'starting') this.#load();
     }

@@ -15,7 +15,7 @@ export class Termination {
       table(['Container', 'Ended', 'Exit code', 'Grace used', 'Accuracy'], this.#containers));
   }
 
-  // The method `draw` shows nothing if no client deleted the pod, or if the agent does not follow terminations.
+  // Without a termination, `draw` shows nothing.
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;

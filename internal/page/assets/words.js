@@ -35,7 +35,7 @@ export function causeName(cause) { return nodeCauses[cause] ?? visible(cause); }
 
 export function causeStyle(cause) { return cause in nodeCauses ? cause : 'unknown'; }
 
-// The function `possible` returns the phases that a row can stand for. For a group phase, these are the phases in `merged`.
+// possible returns the phases that a row can stand for. For a group phase, these are the phases in `merged`.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }

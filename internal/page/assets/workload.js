@@ -42,7 +42,7 @@ export class Workload {
 
   want() { this.#ask?.want(); }
 
-  #draw(owner, { verdict, summary, differences, what_if: changes }) {
+  #draw(owner, { verdict, summary, differences, what_if: changes, what_if_unknown: unknown = [] }) {
     const { slowest, causes, revisions, comparison } = summary;
     this.root.hidden = false;
     write(this.#name, owner);
@@ -53,7 +53,7 @@ export class Workload {
       mark(this.#slowest, 'href', ofPod(slowest.namespace, slowest.name, slowest.uid));
     }
     this.#causes.draw(causes.map((c) => ({ cause: c.cause, seconds: c.mean_seconds })));
-    this.#help.draw(changes);
+    this.#help.draw([...changes, ...unknown]);
     this.#differences.hidden = differences.length === 0;
     list(this.#texts, differences.map(message));
     this.#revisions.closest('.scrolls').hidden = revisions.length === 0;
@@ -68,7 +68,7 @@ export class Workload {
   }
 }
 
-// The changes that would make start-ups faster, as the agent states them.
+// The changes that would make start-ups faster.
 export class Help {
   #changes = element('ul', 'gaps');
   root = element('div', { className: 'section panel', hidden: true }, element('h2', '', 'What would help'), this.#changes);
@@ -76,8 +76,8 @@ export class Help {
   draw(changes) {
     this.root.hidden = changes.length === 0;
     sync(this.#changes, changes.slice(0, MOST), (c, i) => i, () => element('li', '', element('span'), element('small')), (node, c) => {
-      write(node.firstChild, message(c.text) + ': ' + message(c.effect));
-      write(node.lastChild, ', ' + message(c.assumption));
+      write(node.firstChild, message(c.text) + ': ' + message(c.effect ?? 'no prediction'));
+      write(node.lastChild, ', ' + message(c.assumption ?? 'because ' + c.reason));
     });
   }
 }

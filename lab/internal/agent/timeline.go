@@ -38,7 +38,8 @@ type Timeline struct {
 
 	// changes that would make the start-up faster; empty if the evidence does not prove a gain, for example on a busy
 	// machine
-	WhatIf []WhatIf `json:"what_if"`
+	WhatIf        []WhatIf `json:"what_if"`
+	WhatIfUnknown []WhatIf `json:"what_if_unknown"` // changes whose effect is unknown
 
 	Raw         []byte       `json:"-"` // the response or the line as received
 	Transitions []Transition `json:"-"` // transition records that the agent printed with the timeline
@@ -51,7 +52,7 @@ type Owner struct {
 	Name string `json:"name"`
 }
 
-// WhatIf is the predicted effect of one change.
+// WhatIf is a change with a predicted or an unknown effect.
 type WhatIf struct {
 	Text string `json:"text"`
 }

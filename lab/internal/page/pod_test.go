@@ -164,21 +164,23 @@ func TestWhatWouldHelp(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestMostPredictions checks that the page shows at most three predictions.
+// TestMostPredictions checks that the page shows at most three changes: first the predictions, and then the changes of
+// unknown effect.
 func TestMostPredictions(t *testing.T) {
 	tab := openModules(t)
 	got := eval[[]string](t, tab, `(async () => {
 		const { PodView } = `+exportsOf("podview.js")+`, usual = window.fetch;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
-		const what_if = ['a', 'b', 'c', 'd'].map((text) => ({ text, effect: text + ' s', assumption: 'if ' + text }));
-		window.fetch = async () => Response.json({ ...record, what_if });
+		const what_if = ['a', 'b'].map((text) => ({ text, effect: text + ' s', assumption: 'if ' + text }));
+		const what_if_unknown = ['c', 'd'].map((text) => ({ text, reason: 'of ' + text }));
+		window.fetch = async () => Response.json({ ...record, what_if, what_if_unknown });
 		const view = new PodView({ listen() {} }, () => '');
 		document.querySelector('main').replaceChildren(view.root);
 		view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
 		while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
 		window.fetch = usual;
 		return [...view.root.querySelectorAll('.section:not([hidden]) .gaps li')].map((li) => li.innerText); })()`)
-	if want := []string{"a: a s, if a", "b: b s, if b", "c: c s, if c"}; !slices.Equal(got, want) {
+	if want := []string{"a: a s, if a", "b: b s, if b", "c: no prediction, because of c"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -79,7 +79,8 @@ func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
 	if err != nil {
 		return err
 	}
-	want := timeline.WhatIf[:min(len(timeline.WhatIf), 3)]
+	want := slices.Concat(timeline.WhatIf, timeline.WhatIfUnknown)
+	want = want[:min(len(want), 3)]
 	p.verdict.Compared++
 	if !slices.EqualFunc(shown, want, func(text string, change agent.WhatIf) bool {
 		return strings.HasPrefix(text, change.Text+": ")

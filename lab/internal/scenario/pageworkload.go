@@ -23,6 +23,10 @@ type workloadResponse struct {
 		Effect     string `json:"effect"`
 		Assumption string `json:"assumption"`
 	} `json:"what_if"`
+	WhatIfUnknown []struct {
+		Text   string `json:"text"`
+		Reason string `json:"reason"`
+	} `json:"what_if_unknown"`
 	Summary struct {
 		Revisions []struct {
 			Name      string `json:"revision"`
@@ -103,9 +107,13 @@ type shownWorkload struct{ page.Workload }
 // shown returns what the page must show for a response.
 func (a workloadResponse) shown() (shownWorkload, error) {
 	w := page.Workload{Verdict: a.Verdict, Differences: a.Differences}
-	for _, change := range a.WhatIf[:min(len(a.WhatIf), 3)] {
+	for _, change := range a.WhatIf {
 		w.Help = append(w.Help, change.Text+": "+change.Effect+", "+change.Assumption)
 	}
+	for _, change := range a.WhatIfUnknown {
+		w.Help = append(w.Help, change.Text+": no prediction, because "+change.Reason)
+	}
+	w.Help = w.Help[:min(len(w.Help), 3)]
 	for _, r := range a.Summary.Revisions {
 		revision := page.Revision{Name: r.Name, StartUps: "0", Error: "–",
 			Pulled: fmt.Sprintf("%d of %d", r.Pulled, r.PulledOf)}

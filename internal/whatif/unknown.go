@@ -1,0 +1,82 @@
+package whatif
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change certainly removes a tenth of
+// the start-up's steps.
+const unknownLeast = 10
+
+// unknownEffect returns the reason why a change has no prediction. The result is false if the change would save too
+// little time, or if no reason is certain. The argument "bounded" is false if the evidence does not bound the gain.
+func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.WhatIfUnknown, bool) {
+	u := api.WhatIfUnknown{Change: c.id, Container: c.container, Text: c.text}
+	removed := time.Duration(0)
+	for _, saved := range c.saved {
+		removed += saved.low
+	}
+	if c.upTo || removed < max(gainLeast, s.total/unknownLeast) {
+		return u, false
+	}
+	switch {
+	case !bounded:
+		u.Reason = s.waitAfter(c)
+	case c.unsure > max(gain.low, 0):
+		u.Reason = "the evidence does not separate the saved time from other steps"
+	case gain.middle() >= gainLeast:
+		u.Reason = s.probeByChance(gain)
+	}
+	return u, u.Reason != ""
+}
+
+// waitAfter describes the wait that makes the effect of a change unbounded. The result is empty if the record shows no
+// such wait.
+func (s *startUp) waitAfter(c change) string {
+	for i := range s.containers {
+		other := &s.containers[i]
+		if other.kind != timeline.KindInit && other.name != c.container && other.finalAttempt != other.firstAttempt {
+			return "the record might not show all failed runs of " + other.name
+		}
+	}
+	begun := len(c.wait)+len(c.restarts) > 0
+	for i := range s.phases {
+		saved := c.saved[i].high
+		if begun && s.spans[i].others && (saved < s.spans[i].most || c.doubt[i]) {
+			name := strings.ReplaceAll(string(s.phases[i].Phase), "_", " ")
+			return fmt.Sprintf("the pod waits in a later phase (%s), and this wait might not end earlier", name)
+		}
+		begun = begun || saved > 0
+	}
+	return ""
+}
+
+// probeByChance describes the probe whose period is too long for a prediction. The result is empty if the smallest gain
+// would also be too small without this probe.
+func (s *startUp) probeByChance(gain interval) string {
+	var name string
+	var kind timeline.ProbeKind
+	var longest, longestProbe time.Duration
+	for i := range s.containers {
+		c := &s.containers[i]
+		if c.kind == timeline.KindInit || firstProbes(c)-relist <= longest {
+			continue
+		}
+		name, longest, longestProbe = c.name, firstProbes(c)-relist, 0
+		for _, k := range []timeline.ProbeKind{timeline.ProbeStartup, timeline.ProbeReadiness} {
+			if probe, known := c.probes[k]; known && untilPassed(probe) > longestProbe {
+				kind, longestProbe = k, untilPassed(probe)
+			}
+		}
+	}
+	if longest == 0 || gain.low+longest < gainLeast {
+		return ""
+	}
+	return fmt.Sprintf("by chance, the %s probe of %s can succeed up to %s later", kind, name,
+		tenths(api.Seconds(longest)))
+}
