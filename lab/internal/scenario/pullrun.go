@@ -18,6 +18,7 @@ type pullRun struct {
 	collector *bench.PullCollector
 	judges    []*pullJudge // one element for each agent; the first element is for the node's own agent
 	startedAt time.Time    // start time of the agent that started last
+	waits     waitSamplers
 }
 
 // pullJudge compares an agent's reports about pulls with the truth.
@@ -27,6 +28,7 @@ type pullJudge struct {
 	agent     bench.Observer
 	stack     stack.Stack
 	sources   agentSources
+	waits     waitSamplers
 
 	mu      sync.Mutex
 	verdict *Verdict
@@ -41,7 +43,11 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pullRun{bench: b, collector: collector}
+	waits, err := sampleWaits()
+	if err != nil {
+		return nil, err
+	}
+	p := &pullRun{bench: b, collector: collector, waits: waits}
 	p.watchedBy(b.Observer, agentSources{events: true, runtime: true})
 	neighbors := []agentSources{{runtime: true}, {events: true}}
 	var flags [][]string
@@ -50,6 +56,7 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 		p.watchedBy(b.ExtraAgent(extra), s)
 	}
 	if err := b.Node.StartExtraAgentsOnNode(ctx, flags...); err != nil {
+		waits.stop()
 		return nil, err
 	}
 	p.startedAt = time.Now()
@@ -58,7 +65,7 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 
 func (p *pullRun) watchedBy(o bench.Observer, s agentSources) {
 	p.judges = append(p.judges, &pullJudge{bench: p.bench, collector: p.collector, agent: o, stack: p.bench.Node.Stack,
-		sources: s, verdict: &Verdict{}})
+		sources: s, waits: p.waits, verdict: &Verdict{}})
 }
 
 // settle waits until all agents have run for five seconds.
@@ -67,6 +74,7 @@ func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Si
 // checkAgents checks the records of the additional agents, adds the results for each agent to the verdict, and stops
 // the additional agents. Play checks the records of the node's own agent.
 func (p *pullRun) checkAgents(v *Verdict) error {
+	p.waits.stop()
 	for i, j := range p.judges {
 		if i > 0 {
 			if err := judgeRecords(j.agent, j.verdict); err != nil {
