@@ -136,11 +136,12 @@ func (f *fold) addPhasesUntilWorkload() {
 	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// hasUnknownTaints reports whether the latest known version of the Node object has taints that are not in taintTable.
+// hasUnknownTaints reports whether the latest known version of the Node object has taints that are possibly, but not
+// certainly, start-up taints.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
-		_, listed := taintRowOf(t.Key)
-		return !listed
+		_, known := taintRowOf(t.Key)
+		return !known
 	})
 }
 

@@ -10,14 +10,14 @@ import (
 type heldTaint struct {
 	Taint
 	row     taintRow
-	known   bool  // the taint is in taintTable
+	known   bool  // the taint is a start-up taint even while it exists: see taintRowOf
 	since   int   // index of the first state with the taint
 	removed known // removal of the taint; unknown while the taint exists
 }
 
-// heldTaints returns the start-up taints that the agent saw: the taints in taintTable, and other taints that were
-// removed. A taint that stays and is not in taintTable is not a start-up taint: for example, a taint that reserves the
-// node for special workloads.
+// heldTaints returns the start-up taints that the agent saw: the taints that a component of taintTable removes, and
+// other taints that were removed. Any other taint is not a start-up taint while it exists: for example, a cordon, or a
+// taint that reserves the node for special workloads.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {

@@ -15,13 +15,17 @@ type taintRow struct {
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.
 	recurs bool
+	// decided is true if somebody decides for how long the taint stays. While such a taint exists, no evidence shows
+	// that it will be removed, so it is not a start-up taint.
+	decided bool
 }
 
 var taintTable = []taintRow{
 	{key: "node.kubernetes.io/not-ready", owner: "node lifecycle controller", recurs: true},
 	{key: "node.kubernetes.io/unreachable", owner: "node lifecycle controller", recurs: true},
 	{key: "node.kubernetes.io/network-unavailable", owner: "writer of the condition NetworkUnavailable", recurs: true},
-	{key: "node.kubernetes.io/unschedulable", owner: "the user or program that cordoned the node", recurs: true},
+	{key: "node.kubernetes.io/unschedulable", owner: "the user or program that cordoned the node", recurs: true,
+		decided: true},
 	{key: "node.cloudprovider.kubernetes.io/uninitialized", owner: "cloud provider"},
 	{key: "karpenter.sh/unregistered", owner: "Karpenter"},
 	{key: "node.cilium.io/agent-not-ready", owner: "Cilium", daemonSets: []string{"cilium"}, recurs: true},
@@ -34,6 +38,8 @@ var taintTable = []taintRow{
 	{key: "readiness.k8s.io/", owner: "node readiness controller", recurs: true},
 }
 
+// taintRowOf returns the description of a taint. The second result is true if the taint is a start-up taint even while
+// it exists.
 func taintRowOf(key string) (taintRow, bool) {
 	i := slices.IndexFunc(taintTable, func(row taintRow) bool {
 		return row.key == key || strings.HasSuffix(row.key, "/") && strings.HasPrefix(key, row.key)
@@ -41,7 +47,7 @@ func taintRowOf(key string) (taintRow, bool) {
 	if i < 0 {
 		return taintRow{key: key, owner: "owner of the taint"}, false
 	}
-	return taintTable[i], true
+	return taintTable[i], !taintTable[i].decided
 }
 
 // networkDaemonSets lists the usual names of the DaemonSets that install the network plugin of a node.

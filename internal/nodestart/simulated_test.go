@@ -141,6 +141,13 @@ func (w *world) drawTaints() {
 	if w.chance(0.3) {
 		w.taints = append(w.taints, worldTaint{"example.com/dedicated", never})
 	}
+	if w.chance(0.2) { // the node is cordoned when it boots
+		at := never
+		if w.chance(0.5) {
+			at = w.registered + w.between(0.5, 80)
+		}
+		w.taints = append(w.taints, worldTaint{"node.kubernetes.io/unschedulable", at})
+	}
 }
 
 // heldBy returns the start-up taints at a time.
