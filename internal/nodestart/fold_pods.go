@@ -204,13 +204,18 @@ func isProbe(p timeline.Phase) bool {
 
 // endPhaseAtWithPod ends the current phase like endPhaseAt. While a pod of one of the named DaemonSets starts, the
 // pod's phases replace the given phase. If several pods belong to these DaemonSets, endPhaseAtWithPod does not replace
-// the given phase.
+// the given phase, because no evidence shows which of these pods the node waited for. But if all these pods install one
+// network, the phase names their DaemonSets.
 func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
-	pod, ok := f.daemonSetPod(names)
-	if !ok {
+	pods := f.daemonSetPods(names)
+	if len(pods) != 1 {
+		if span.Phase == PhaseNetworkPlugin {
+			span.Owner = networkPairOf(pods)
+		}
 		f.endPhaseAt(end, span)
 		return
 	}
+	pod := pods[0]
 	limit := end
 	if !limit.isKnown {
 		limit = knownAs(exactly(f.now))
@@ -233,19 +238,15 @@ func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	}
 }
 
-// daemonSetPod returns the pod that was created after the boot and belongs to a DaemonSet with one of the names. The
-// result is false if no pod or several pods match.
-func (f *fold) daemonSetPod(names []string) (pod timeline.Timeline, found bool) {
+// daemonSetPods returns the pods that were created after the boot and belong to a DaemonSet with one of the names.
+func (f *fold) daemonSetPods(names []string) []timeline.Timeline {
+	var pods []timeline.Timeline
 	for _, t := range f.startUps {
-		if t.Owner.Kind != "DaemonSet" || !slices.Contains(names, t.Owner.Name) || t.CreatedAt.Before(f.boot.At) {
-			continue
+		if t.Owner.Kind == "DaemonSet" && slices.Contains(names, t.Owner.Name) && !t.CreatedAt.Before(f.boot.At) {
+			pods = append(pods, t)
 		}
-		if found {
-			return timeline.Timeline{}, false
-		}
-		pod, found = t, true
 	}
-	return pod, found
+	return pods
 }
 
 // children lists the start-ups of the DaemonSets' pods after the boot.

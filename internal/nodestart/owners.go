@@ -3,6 +3,8 @@ package nodestart
 import (
 	"slices"
 	"strings"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // taintRow describes a start-up taint: a taint that a component adds before the node can take workloads, and removes
@@ -50,8 +52,36 @@ func taintRowOf(key string) (taintRow, bool) {
 	return taintTable[i], !taintTable[i].decided
 }
 
-// networkDaemonSets lists the usual names of the DaemonSets that install the network plugin of a node.
+// networkDaemonSets lists the usual names of the DaemonSets that install the network plugin of a node. RKE2 names the
+// DaemonSet of Canal after its Helm release, rke2-canal (rancher/rke2-charts,
+// packages/rke2-canal/charts/templates/daemonset.yaml).
 var networkDaemonSets = []string{
-	"cilium", "calico-node", "canal", "kube-flannel-ds", "kube-flannel", "aws-node", "azure-cns", "antrea-agent",
-	"kube-router", "weave-net", "ovnkube-node", "kindnet", "kube-ovn-cni", "anetd", "netd",
+	"cilium", "calico-node", "canal", "rke2-canal", "kube-flannel-ds", "kube-flannel", "aws-node", "azure-cns",
+	"antrea-agent", "kube-router", "weave-net", "ovnkube-node", "kindnet", "kube-ovn-cni", "anetd", "netd",
+}
+
+// networkPairs lists the DaemonSets that install one network together.
+var networkPairs = [][]string{
+	// Azure CNI powered by Cilium: azure-cns writes the CNI configuration for the plugin of Cilium
+	// (Azure/azure-container-networking, cns/cniconflist/generator_linux.go, CiliumGenerator).
+	{"azure-cns", "cilium"},
+	// GKE Dataplane V2: anetd is Cilium, and netd writes the CNI configuration when Cilium is healthy
+	// (cloud.google.com/kubernetes-engine/docs/concepts/dataplane-v2, and GoogleCloudPlatform/netd,
+	// scripts/install-cni.sh).
+	{"anetd", "netd"},
+}
+
+// networkPairOf returns the names of two DaemonSets if they install one network together. If the DaemonSets of the pods
+// are not such a pair, the result is empty.
+func networkPairOf(pods []timeline.Timeline) string {
+	var names []string
+	for _, t := range pods {
+		names = append(names, t.Owner.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if !slices.ContainsFunc(networkPairs, func(pair []string) bool { return slices.Equal(pair, names) }) {
+		return ""
+	}
+	return strings.Join(names, " and ")
 }

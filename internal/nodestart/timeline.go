@@ -55,7 +55,7 @@ type Span struct {
 	Step  timeline.Phase
 	Pod   string // namespace/name of the pod, for PhaseDaemonSet and PhaseWorkload
 	Taint string // key of the taint, for PhaseTaint and for a PhaseDaemonSet that replaces a part of PhaseTaint
-	Owner string // who removes the taint
+	Owner string // who removes the taint; for PhaseNetworkPlugin, the DaemonSets that install the network together
 	// Candidates lists the phases that the time can belong to, for PhaseUnattributed.
 	Candidates     []Phase
 	StartAt, EndAt time.Time

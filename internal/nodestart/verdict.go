@@ -117,6 +117,10 @@ func (s Span) describe() string {
 		return "until the machine had booted"
 	case PhaseTaint:
 		return fmt.Sprintf("taint %s of %s", s.Taint, s.Owner)
+	case PhaseNetworkPlugin:
+		if s.Owner != "" {
+			return "network plugin of " + s.Owner
+		}
 	case PhaseDaemonSet, PhaseWorkload:
 		if s.Step == "" {
 			return "until pod " + s.Pod + " was ready again"

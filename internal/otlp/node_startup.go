@@ -116,12 +116,16 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 // nodeSpanOf returns a phase or a step as a span without a key. The span of a phase has the name of the node's phase,
 // and the span of a step has the name of the pod's phase.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
+	taintOwner := p.Owner
+	if p.Taint == "" { // the owner is not the owner of a taint
+		taintOwner = ""
+	}
 	attributes := append(nodeAttributes(r),
 		attribute.String(keyKind, kind),
 		text(keyPhase, p.Phase),
 		text(keyCause, string(p.Cause)),
 		text(keyTaint, p.Taint),
-		text(keyTaintOwner, p.Owner),
+		text(keyTaintOwner, taintOwner),
 		seconds(keyError, p.Error.Duration()),
 	)
 	if namespace, name, ok := strings.Cut(p.Pod, "/"); ok {

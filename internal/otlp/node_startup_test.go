@@ -36,6 +36,8 @@ func bootedNode() api.NodeStartUpRecord {
 		return p
 	}
 	const cilium = "kube-system/cilium-5xk2p"
+	network := phase("network_plugin", timeline.CauseNetwork, 19, 20)
+	network.Owner = "azure-cns and cilium" // not the owner of a taint
 	unknown := phase("unattributed", timeline.CauseUnknown, 30, 31)
 	unknown.Candidates = []string{"taint", "awaiting_pod", "workload"}
 	return api.NodeStartUpRecord{
@@ -44,7 +46,7 @@ func bootedNode() api.NodeStartUpRecord {
 		Verdict: "37.5 s from boot to the first ready workload",
 		Phases: []api.NodePhaseRecord{
 			phase("machine", "machine", 0, 19),
-			phase("network_plugin", timeline.CauseNetwork, 19, 20),
+			network,
 			taint(step("daemonset", cilium, timeline.PhasePull, timeline.CauseRegistry, 20, 25)),
 			taint(step("daemonset", cilium, timeline.PhaseKubeletSync, timeline.CauseKubelet, 25, 26)),
 			taint(phase("taint", "taint_owner", 26, 28)),

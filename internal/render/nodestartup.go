@@ -80,6 +80,8 @@ func nodePhaseNames(phase api.NodePhaseRecord) (name, of string) {
 		name = string(phase.Step)
 	case phase.Taint != "":
 		of = phase.Taint
+	case phase.Owner != "":
+		of = phase.Owner
 	case len(phase.Candidates) > 0:
 		of = strings.Join(phase.Candidates, " or ")
 	}

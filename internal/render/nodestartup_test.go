@@ -30,3 +30,20 @@ func TestNodeStartUpOfImpossibleDurations(t *testing.T) {
 		}
 	}
 }
+
+// TestNodePhaseNames checks which object the column OF names.
+func TestNodePhaseNames(t *testing.T) {
+	for want, phase := range map[string]api.NodePhaseRecord{
+		"machine ":                            {Phase: "machine"},
+		"network_plugin azure-cns and cilium": {Phase: "network_plugin", Owner: "azure-cns and cilium"},
+		"taint node.cilium.io/agent-not-ready": {Phase: "taint", Taint: "node.cilium.io/agent-not-ready",
+			Owner: "Cilium"},
+		"pull kube-system/cilium-5xk2p": {Phase: "daemonset", Step: "pull", Pod: "kube-system/cilium-5xk2p",
+			Taint: "node.cilium.io/agent-not-ready", Owner: "Cilium"},
+		"unattributed taint or awaiting_pod": {Phase: "unattributed", Candidates: []string{"taint", "awaiting_pod"}},
+	} {
+		if name, of := nodePhaseNames(phase); name+" "+of != want {
+			t.Errorf("got %q, want %q", name+" "+of, want)
+		}
+	}
+}

@@ -43,7 +43,7 @@ type NodePhaseRecord struct {
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
-	Owner   string         `json:"owner,omitempty"` // who removes the taint
+	Owner   string         `json:"owner,omitempty"` // who removes the taint, or the DaemonSets that install the network
 	StartAt Instant        `json:"start_at"`
 	EndAt   Instant        `json:"end_at"`
 	Length  Seconds        `json:"seconds"`
