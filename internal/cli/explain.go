@@ -163,11 +163,11 @@ func (a agentQuery) printStartUps(
 	return a.print(text, failed)
 }
 
-// waterfall returns the waterfall of a start-up, the pod's wait for its node, and the changes that would make the
-// start-up faster.
+// waterfall returns the waterfall of a start-up, the pod's wait while its node was starting, and the changes that would
+// make the start-up faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
 	predictions, unknown := whatif.Predict(record)
-	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedForNode(ctx, record, page) +
+	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedDuringStartUp(ctx, record, page) +
 		render.WhatIf(predictions, unknown, page)
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// waitedForNode returns a sentence about the time for which a pod waited for the start-up of its node. The result is
-// empty if the pod did not wait, or if the agent does not follow the start-up of its node.
-func (a agentQuery) waitedForNode(ctx context.Context, record api.Record, page terminal.Page) string {
+// waitedDuringStartUp returns a section about a pod that waited while its node was starting. The result is empty if
+// the pod did not wait, or if the agent does not follow the start-up of its node.
+func (a agentQuery) waitedDuringStartUp(ctx context.Context, record api.Record, page terminal.Page) string {
 	if !nodestart.MayHaveWaited(record) {
 		return ""
 	}
@@ -22,7 +22,7 @@ func (a agentQuery) waitedForNode(ctx context.Context, record api.Record, page t
 	if !ok {
 		return ""
 	}
-	return render.WaitedForNode(nodestart.WaitedFor(record, response), page)
+	return render.WaitedDuringStartUp(nodestart.WaitedDuring(record, response), page)
 }
 
 // askNode queries the agent of one node. The result is false if the agent does not respond.

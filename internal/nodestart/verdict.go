@@ -16,8 +16,8 @@ const (
 )
 
 // Verdict describes the start-up in one sentence. The sentence contains the total, the longest parts in descending
-// order, and the error bound (±) of the total. If the first workload pod waited for this node, Verdict adds the
-// sentence from Waited.
+// order, and the error bound (±) of the total. If the first workload pod waited before the node was registered, Verdict
+// adds the text from Waited.
 func (t Timeline) Verdict() string {
 	text := t.outcome()
 	if named := longest(t.Phases); named != "" {
@@ -30,31 +30,44 @@ func (t Timeline) Verdict() string {
 	return text
 }
 
-// Waited returns how long the first workload pod waited for this node, and one sentence about this wait. The wait
-// starts when the pod is created, or when its last scheduling gate is removed. The wait ends when the pod is bound to
-// the node. If the wait starts after the registration of the node, Waited returns zero.
+// Waited returns how long the first workload pod waited until it was bound to this node, and a text about this wait.
+// The wait starts when the pod is created, or when its last scheduling gate is removed. No evidence shows from when on
+// the pod could only wait for this node, so the text lists the phases of the node during the wait, and does not name a
+// reason for the wait. If the wait starts after the registration of the node, Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload
 	if w == nil || w.Again || w.BoundAt.IsZero() || w.BoundAt.Before(t.BootedAt) {
 		return 0, ""
 	}
 	from := later(w.CreatedAt, w.UngatedAt)
-	if !from.Before(t.milestoneAt("registered")) {
+	if !from.Before(t.milestoneAt("registered")) || !from.Before(w.BoundAt) {
 		return 0, ""
 	}
-	var waited []Span
-	if from.Before(t.BootedAt) {
-		waited = append(waited, Span{StartAt: from, EndAt: t.BootedAt})
+	total := w.BoundAt.Sub(from)
+	text := fmt.Sprintf("Pod %s/%s waited %s until it was bound to %s", w.Namespace, w.Name, seconds(total),
+		cmp.Or(t.Node, "this node"))
+	if before := t.BootedAt.Sub(from); before >= second { // the error bounds of both times add up to a second
+		text += ", which booted " + seconds(before) + " after the wait began"
 	}
+	during, length := t.unusableDuring(from, w.BoundAt)
+	if named := longest(during); named != "" {
+		text += ". For " + seconds(length) + " of this wait, the node was starting: " + named
+	}
+	return total, text
+}
+
+// unusableDuring returns the phases until the node could run workload pods, cut to the given time, and their length.
+func (t Timeline) unusableDuring(from, to time.Time) (spans []Span, length time.Duration) {
 	for _, s := range t.Phases {
-		s.StartAt, s.EndAt = later(s.StartAt, from), earlier(s.EndAt, w.BoundAt)
+		if s.Phase == PhaseAwaitingPod || s.Phase == PhaseWorkload {
+			break
+		}
+		s.StartAt, s.EndAt = later(s.StartAt, from), earlier(s.EndAt, to)
 		if s.StartAt.Before(s.EndAt) {
-			waited = append(waited, s)
+			spans, length = append(spans, s), length+s.Duration()
 		}
 	}
-	total := w.BoundAt.Sub(from)
-	return total, fmt.Sprintf("Pod %s/%s waited %s for %s: %s", w.Namespace, w.Name, seconds(total),
-		cmp.Or(t.Node, "this node"), longest(waited))
+	return spans, length
 }
 
 // milestoneAt returns the estimate of a milestone, or the zero time.
@@ -113,8 +126,6 @@ func (t Timeline) outcome() string {
 // describe returns a text about the phase.
 func (s Span) describe() string {
 	switch s.Phase {
-	case "": // before the boot
-		return "until the machine had booted"
 	case PhaseTaint:
 		return fmt.Sprintf("taint %s of %s", s.Taint, s.Owner)
 	case PhaseNetworkPlugin:

@@ -7,13 +7,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// WaitedFor returns one sentence about the time for which a pod waited for the start-up of its node. The wait begins
-// when the pod is created, or when its last scheduling gate is removed. The wait ends when the pod is bound or when the
-// node can run workload pods, whichever is earlier. If the pod is still unbound when the node can run workload pods,
-// the pod then waits for something other than its node's start-up. The result is empty if the pod's binding or the
-// node's registration is unknown. The result is also empty if the wait begins after the registration, or if the pod was
-// bound before the boot.
-func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
+// WaitedDuring returns a text about the time until a pod was bound to its node, and about the start-up of the node
+// during this time: see Timeline.Waited. The result is empty if the pod's binding or the node's registration is
+// unknown. The result is also empty if the wait begins after the registration, or if the pod was bound before the boot.
+func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {
 		if m.Milestone == "scheduled" {
@@ -29,20 +26,13 @@ func WaitedFor(pod api.Record, node api.NodeStartUpRecord) string {
 	for _, m := range node.Milestones {
 		t.Milestones = append(t.Milestones, Milestone{Name: m.Milestone, At: m.Latest.Time})
 	}
-	usableAt := node.BootedAt.Time
 	for _, p := range node.Phases {
-		if phase := Phase(p.Phase); phase == PhaseAwaitingPod || phase == PhaseWorkload {
-			break
-		}
 		s := Span{Phase: Phase(p.Phase), Step: p.Step, Pod: p.Pod, Taint: p.Taint, Owner: p.Owner,
 			StartAt: p.StartAt.Time, EndAt: p.EndAt.Time}
 		for _, c := range p.Candidates {
 			s.Candidates = append(s.Candidates, Phase(c))
 		}
-		t.Phases, usableAt = append(t.Phases, s), s.EndAt
-	}
-	if !w.BoundAt.IsZero() {
-		w.BoundAt = earlier(w.BoundAt, usableAt)
+		t.Phases = append(t.Phases, s)
 	}
 	_, text := t.Waited()
 	return text

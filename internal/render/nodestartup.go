@@ -130,12 +130,12 @@ func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page t
 	layout.Write(out, page)
 }
 
-// WaitedForNode returns the section about the time for which a pod waited for its node. If the sentence is empty, the
-// section is empty too.
-func WaitedForNode(sentence string, page terminal.Page) string {
-	if sentence == "" {
+// WaitedDuringStartUp returns the section about a pod that waited while its node was starting. If the text is empty,
+// the section is empty too.
+func WaitedDuringStartUp(text string, page terminal.Page) string {
+	if text == "" {
 		return ""
 	}
-	text := page.Wrap(terminal.Clean(sentence) + ".")
-	return "\nSTART-UP OF THE NODE\n  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n"
+	lines := page.Wrap(terminal.Clean(text) + ".")
+	return "\nSTART-UP OF THE NODE\n  " + strings.ReplaceAll(lines, "\n", "\n  ") + "\n"
 }

@@ -112,5 +112,5 @@ type FirstWorkloadRecord struct {
 	// was bound to the node. Waited and WaitedFor are present only if the pod began to wait before the node was
 	// registered.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
-	WaitedFor string   `json:"waited_for,omitempty"` // one sentence for people; its wording can change
+	WaitedFor string   `json:"waited_for,omitempty"` // a text for people; its wording can change
 }

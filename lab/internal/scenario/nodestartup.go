@@ -247,7 +247,7 @@ func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) e
 	n.verdict.Compared++
 	if want := "Pod " + n.Namespace + "/" + startUpPod + " waited "; !strings.Contains(
 		strings.Join(strings.Fields(explained), " "), "START-UP OF THE NODE "+want) {
-		n.verdict.Problem("the command \"explain\" does not print that the pod waited for the node:\n%s", explained)
+		n.verdict.Problem("the command \"explain\" does not print how long the pod waited:\n%s", explained)
 	}
 	return nil
 }
