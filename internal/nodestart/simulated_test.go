@@ -80,6 +80,9 @@ func newWorld(seed uint64) *world {
 	}
 	if w.chance(0.3) {
 		w.skew = w.between(-20, 20)
+		if math.Abs(w.skew) < 0.1 {
+			w.skew = 0 // the agent cannot prove such a small difference between the clocks, and ignores the difference
+		}
 	}
 	w.readiness()
 	w.drawTaints()
