@@ -104,6 +104,13 @@ func (b *bubble) event(namespace, uid, reason string) *corev1.Event {
 	return e
 }
 
+// mark gives a namespace a property for longer than each test.
+func (b *bubble) mark(marks namespaceMarks, namespace string) {
+	b.events.mu.Lock()
+	defer b.events.mu.Unlock()
+	marks.set(namespace, time.Now().Add(24*time.Hour))
+}
+
 func (b *bubble) sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

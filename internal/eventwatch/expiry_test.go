@@ -118,7 +118,7 @@ func TestLeavingASharedWatchKeepsOwnWatch(t *testing.T) {
 		if shared == nil {
 			t.Fatal("the pods share no watch")
 		}
-		b.events.unshare(shared)
+		b.events.markWide(shared)
 		b.events.stopOwnWatch(p, shared)
 		b.events.mu.Lock()
 		own := p.own

@@ -139,10 +139,11 @@ func TestQueueIsFairToSharedWatches(t *testing.T) {
 	})
 }
 
-// TestSharedWatchReplacesItsOwnWatches fills all slots with pods of one namespace, and then adds a pod to this
+// TestSharedWatchReplacesItsOwnWatches fills all slots with pods of one crowded namespace, and then adds a pod to this
 // namespace.
 func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 4}, func(b *bubble) {
+		b.mark(b.events.crowded, "ns")
 		b.arrive("ns", "abcd")()
 		b.sleep(10 * time.Second)
 		b.expect("abcd", "watched")

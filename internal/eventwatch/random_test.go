@@ -121,6 +121,7 @@ func TestRandomHistories(t *testing.T) {
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
 			b.events.rememberLimit = 1 + random.IntN(20)
+			b.events.crowdedSample, b.events.wideSample = 1+random.IntN(8), 1+random.IntN(80)
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
 				involved := uid

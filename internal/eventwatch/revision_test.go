@@ -115,6 +115,7 @@ func TestSampleBeforeTheArrivalCoversAllEvents(t *testing.T) {
 			if early := arrivedAt.Sub(b.sinceOf(string(uid))); uid != 'a' && (early < usualAge || early > maxBefore) {
 				t.Errorf("%c: the watch begins %v before the arrival", uid, early)
 			}
+			b.unwatch(string(uid)) // the next pod has its own watch, too
 		}
 		want := []string{"a: watched"} // the first Event came before any sample
 		for _, uid := range "bcd" {

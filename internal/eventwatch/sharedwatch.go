@@ -6,12 +6,18 @@ import (
 )
 
 const (
-	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// further pods wait until a watch of another pod of the namespace ends or releases its slot. In any other
-	// namespace, all requested pods share one watch if their number exceeds maxAlone. Each watch is expensive: the API
-	// server decodes every new Event of the namespace, even Events that the watch does not select.
+	// sharedFrom is the number of requested pods of one namespace from which the pods share a watch, unless the
+	// namespace is crowded or wide. Each watch is expensive: opening a watch takes milliseconds of the API server's
+	// CPU time, and for each open watch, the API server decodes every new Event of the namespace, even Events that the
+	// watch does not select.
+	sharedFrom = 2
+	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace, all
+	// requested pods share one watch if their number exceeds maxAlone. In a wide namespace, further pods wait until a
+	// watch of another pod of the namespace ends or releases its slot.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
+	// Until then, the agent receives the namespace's new Events without need. If the namespace turns out to be crowded,
+	// the watch ends earlier.
 	linger = 5 * time.Second
 	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
 	// because a new watch is expensive: without a revision, the new watch delivers the cluster's Events of the last
@@ -29,6 +35,20 @@ func (s *Source) scope(p *request) string {
 		return ""
 	}
 	return p.watch.Namespace
+}
+
+// mustShare reports whether the requested pods of a scope must share one watch.
+func (s *Source) mustShare(scope string) bool {
+	pods, now := s.requestsIn(scope), s.config.Now()
+	switch {
+	case s.config.Cluster:
+		return true
+	case s.wide.has(scope, now):
+		return false
+	case s.crowded.has(scope, now):
+		return pods > maxAlone
+	}
+	return pods >= sharedFrom
 }
 
 func (s *Source) requestsIn(scope string) int {

@@ -17,8 +17,10 @@ const (
 	requestForZ   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-z,source=kubelet"
 )
 
+// TestOneWatchReplacesMany has a crowded namespace, so the first four pods have their own watches.
 func TestOneWatchReplacesMany(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
+		b.mark(b.events.crowded, "ns")
 		b.arrive("ns", "abcd")()
 		b.put("ns", "abcde", "Before")
 		b.expect("abcd", "Before")

@@ -14,6 +14,7 @@ func TestSlowNamespaceDelaysOthersBriefly(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "x", "Old")
 		b.server.HangLists("slow")
+		b.mark(b.events.wide, "slow") // each pod has its own watch
 		b.watch("slow", "ab")
 		b.watch("ns", "x")
 		b.sleep(sampleInterval + kubeclient.ProvenAfter)

@@ -50,8 +50,9 @@ type Config struct {
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If more than
-// maxAlone pods of a namespace are requested, Source opens one shared watch for these pods.
+// Source observes the kubelet's Events about the requested pods. Source opens one watch for a single pod of a
+// namespace. If at least sharedFrom pods of a namespace are requested, Source opens one shared watch for these pods,
+// unless the namespace has many Events about other pods (see crowdedSample and wideSample).
 //
 // At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases its
 // slot after a lease and goes to the end of the queue. Between two leases, the agent receives no Events of the watch's
@@ -69,9 +70,9 @@ type Source struct {
 	// rememberLimit is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
 	rememberLimit int
 	jitter        time.Duration // maximum random wait: maxJitter, or less in tests
-	// wideSample equals the constant wideSample, except in tests.
-	wideSample int
-	metrics    metrics
+	// wideSample and crowdedSample equal the constants of the same names, except in tests.
+	wideSample, crowdedSample int
+	metrics                   metrics
 
 	order atomic.Int64 // value of the field Order in the latest EventsWatched or EventsLost
 
@@ -81,8 +82,9 @@ type Source struct {
 	requests       map[string]*request  // by pod UID; one entry for each pod with a requested watch
 	shared         map[string]*watcher  // by namespace; if Config.Cluster is true, the only key is ""
 	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
-	wide           map[string]time.Time // time until which the pods of a namespace do not share a watch
-	large          map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
+	wide           namespaceMarks       // namespaces whose pods do not share a watch
+	crowded        namespaceMarks       // namespaces of which only more than maxAlone pods share a watch
+	large          namespaceMarks       // namespaces with more than maxHistory Events
 	queue          watchQueue
 	times          openTimes
 	requestedAt    time.Time // time of the latest call of Watch that added a request
@@ -105,13 +107,15 @@ func New(config Config) *Source {
 		rememberLimit: maxRemembered,
 		jitter:        maxJitter,
 
-		wideSample: wideSample,
+		wideSample:    wideSample,
+		crowdedSample: crowdedSample,
 
 		requests:       map[string]*request{},
 		shared:         map[string]*watcher{},
 		endedPositions: map[string]*position{},
-		wide:           map[string]time.Time{},
-		large:          map[string]time.Time{},
+		wide:           namespaceMarks{},
+		crowded:        namespaceMarks{},
+		large:          namespaceMarks{},
 		queue:          watchQueue{limit: config.Limit},
 		times:          openTimes{open: map[*watcher]struct{}{}},
 
@@ -176,7 +180,7 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	case shared != nil:
 		s.addToShared(shared, p)
 		shared.refresh()
-	case s.config.Cluster || s.requestsIn(scope) > maxAlone && !s.isWide(scope):
+	case s.mustShare(scope):
 		s.startShared(scope)
 	default:
 		s.enqueueOwn(p)

@@ -118,21 +118,20 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.Until(false, "events is forbidden")
 }
 
-// TestEventsLimit spreads the pods over two namespaces, so that neither namespace has enough pods for a shared watch.
+// TestEventsLimit has each pod in its own namespace, so that no pods share a watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
-	namespaces := map[string]string{"a": "ns", "b": "ns", "c": "other", "d": "other", "e": "other"}
 	for _, uid := range strings.Split("abcde", "") {
 		e := kubeletEvent("runtime-"+uid, "Of-"+uid, kubeclienttest.Begun())
-		e.Name, e.Namespace, e.InvolvedObject.Namespace = uid, namespaces[uid], namespaces[uid]
+		e.Name, e.Namespace, e.InvolvedObject.Namespace = uid, uid, uid
 		server.Put(e)
 	}
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 2)
 	for _, uid := range strings.Split("abcde", "") {
 		w := watchOf(uid)
-		w.Namespace = namespaces[uid]
+		w.Namespace = uid
 		events.Watch(w)
 	}
 	seen := map[string]bool{h.Next().PodUID(): true, h.Next().PodUID(): true}
@@ -152,19 +151,25 @@ func TestEventsLimit(t *testing.T) {
 	}
 }
 
-// TestEventsTakeTurns breaks the watches instead of waiting for the end of their leases.
+// TestEventsTakeTurns breaks the watches instead of waiting for the end of their leases. Each pod is in its own
+// namespace, so that no pods share a watch.
 func TestEventsTakeTurns(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
+	eventOf := func(namespace, reason string, at time.Time) *corev1.Event {
+		e := kubeletEvent("runtime-"+namespace, reason, at)
+		e.Namespace, e.InvolvedObject.Namespace = namespace, namespace
+		return e
+	}
 	for i := range 3 {
-		e := kubeletEvent(fmt.Sprintf("runtime-%d", i), "E", kubeclienttest.Begun())
-		e.Name = fmt.Sprint(i)
-		server.Put(e)
+		server.Put(eventOf(fmt.Sprint(i), "E", kubeclienttest.Begun()))
 	}
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 1)
 	for i := range 3 {
-		events.Watch(watchOf(fmt.Sprint(i)))
+		w := watchOf(fmt.Sprint(i))
+		w.Namespace = w.UID
+		events.Watch(w)
 	}
 	for i := range 3 {
 		if got := h.nextEvent("E", false); got.UID != fmt.Sprint(i) {
@@ -173,8 +178,7 @@ func TestEventsTakeTurns(t *testing.T) {
 		server.BreakWatches()
 	}
 	// In the next round, each watch begins with the Events since its previous lease.
-	again := kubeletEvent("runtime-0", "Missed", kubeclienttest.Begun().Add(time.Second))
-	server.Put(again)
+	server.Put(eventOf("0", "Missed", kubeclienttest.Begun().Add(time.Second)))
 	h.nextEvent("Missed", false)
 }
 

@@ -209,16 +209,13 @@ func (s *Source) countEvents(ctx context.Context, namespace string) (at position
 func (s *Source) isLarge(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.config.Now().Before(s.large[namespace])
+	return s.large.has(namespace, s.config.Now())
 }
 
 func (s *Source) markLarge(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.large) >= maxNamespaces {
-		clear(s.large)
-	}
-	s.large[namespace] = s.config.Now().Add(largeFor)
+	s.large.set(namespace, s.config.Now().Add(largeFor))
 }
 
 // dropExpired handles a revision that the API server no longer holds. If the position of one of the watch's pods is at

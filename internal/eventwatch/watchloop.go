@@ -120,11 +120,8 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 			}
 			r.recordAccepted()
 			r.extendDeadlineDuring(func() { r.passEvent(event) })
-			if w.alone == nil && r.usage.isWasteful(s.wideSample, s.config.Now()) {
-				r.unshare()
-			}
-			if lease.Err() != nil {
-				return true // if unshare ended the lease, the pods have their own watches
+			if r.checkUsage(); lease.Err() != nil {
+				return true // if checkUsage ended the lease, the pods have their own watches
 			}
 		}
 	}

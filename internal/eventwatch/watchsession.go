@@ -20,10 +20,13 @@ type watchSession struct {
 	openedAt time.Time
 	members  []*member
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
-	usage    eventUsage  // counts the Events of a shared watch
+	usage    eventUsage
 	proof    *proof
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
+
+	// wideCount and crowdedCount show whether the namespace of a shared watch is wide or crowded.
+	wideCount, crowdedCount usageCount
 
 	// sawNodeName is true if at least one Event about a requested pod contained this node's name as the host.
 	// sawOtherHost is true if at least one Event about a requested pod contained another host.
@@ -49,7 +52,10 @@ func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) 
 	}
 	if w.alone == nil {
 		r.cache = newEventCache(s.rememberLimit)
-		r.usage.since = r.openedAt
+		r.wideCount.since = r.openedAt
+		// The watch begins with Events from the time since from.since. If the watch begins with all existing Events,
+		// this time is zero, so the first count cannot show that the namespace is crowded.
+		r.crowdedCount.since = from.since
 	}
 	for _, one := range s.podStates(w) {
 		r.members = append(r.members, &member{pod: one.pod, complete: true})
@@ -118,10 +124,19 @@ func (r *watchSession) deliveredRevision() uint64 {
 	return r.proof.newest
 }
 
-// unshare replaces the shared watch with watches on single pods.
-func (r *watchSession) unshare() {
-	r.advanceMembers()
-	r.source.unshare(r.watcher)
+// checkUsage checks whether the namespace of a shared watch is wide or crowded. If so, watches on single pods can
+// replace the shared watch. The existing Events of a namespace do not make the namespace crowded.
+func (r *watchSession) checkUsage() {
+	s, now := r.source, r.source.config.Now()
+	switch {
+	case r.watcher.alone != nil:
+	case r.wideCount.isWasteful(r.usage, s.wideSample, now):
+		r.advanceMembers()
+		s.markWide(r.watcher)
+	case (r.proven || !r.from.history) && r.crowdedCount.isWasteful(r.usage, s.crowdedSample, now):
+		r.advanceMembers()
+		s.markCrowded(r.watcher)
+	}
 }
 
 // updateMembers updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a new

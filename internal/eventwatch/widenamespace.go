@@ -2,63 +2,102 @@ package eventwatch
 
 import "time"
 
-// These constants define when a namespace is wide. A wide namespace has many new Events, but few of these Events
-// concern the requested pods of this node. The API server decodes each Event once for each watch of the namespace, and
-// decoding an Event takes more CPU than sending the Event. So for the API server, one shared watch costs less than two
-// watches on single pods. The agent, however, must decode every Event of a shared watch.
+// These constants define when a namespace is crowded or wide. Such a namespace has many new Events, but few of these
+// Events concern the requested pods of this node. The API server decodes each Event once for each watch of the
+// namespace, and decoding an Event takes more CPU than sending the Event. So for the API server, one shared watch costs
+// less than two watches on single pods. The agent, however, must decode every Event of a shared watch.
 const (
-	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
-	wideSample = 4096
-	// A namespace is wide only if wideSample Events arrive within wideWithin.
-	wideWithin = 10 * time.Second
-	// A namespace is wide only if more than maxUseless Events arrive for each Event about a requested pod.
+	// crowdedSample is the number of Events after which the agent checks whether the namespace is crowded. In a crowded
+	// namespace, up to maxAlone pods have their own watches. wideSample is the number of Events after which the agent
+	// checks whether the namespace is wide. In a wide namespace, no pods share a watch.
+	crowdedSample = 512
+	wideSample    = 4096
+	// A namespace is crowded or wide only if the sample's Events arrive within sampleWithin.
+	sampleWithin = 10 * time.Second
+	// A namespace is crowded or wide only if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
-	// wideFor is how long a namespace counts as wide. During this time, the agent opens no shared watch of the
-	// namespace.
+	// crowdedFor is how long a namespace counts as crowded.
+	crowdedFor = 10 * time.Minute
+	// wideFor is how long a namespace counts as wide.
 	wideFor = 10 * time.Minute
 )
 
-// eventUsage counts the Events of one shared watch.
-type eventUsage struct {
-	since          time.Time
-	received, used int
-}
+// namespaceMarks holds the time until which each namespace has a property. The lock of Source guards namespaceMarks.
+type namespaceMarks map[string]time.Time
 
-// isWasteful returns true if a watch delivered many Events in a short time, and few of these Events concerned a
-// requested pod. When the count reaches the number "sample", isWasteful starts a new count.
-func (u *eventUsage) isWasteful(sample int, now time.Time) bool {
-	if u.received < sample {
-		return false
-	}
-	wasteful := u.received > maxUseless*u.used && now.Sub(u.since) <= wideWithin
-	*u = eventUsage{since: now}
-	return wasteful
-}
-
-// isWide reports whether the pods of a namespace must not share a watch. The caller must hold the lock.
-func (s *Source) isWide(namespace string) bool {
-	until, ok := s.wide[namespace]
-	if ok && !s.config.Now().Before(until) {
-		delete(s.wide, namespace)
+func (m namespaceMarks) has(namespace string, now time.Time) bool {
+	until, ok := m[namespace]
+	if ok && !now.Before(until) {
+		delete(m, namespace)
 		ok = false
 	}
 	return ok
 }
 
-// unshare replaces a shared watch with watches on single pods. Each new watch begins where the shared watch ends, so no
-// Event is lost.
-func (s *Source) unshare(w *watcher) {
+func (m namespaceMarks) set(namespace string, until time.Time) {
+	if len(m) >= maxNamespaces {
+		clear(m)
+	}
+	m[namespace] = until
+}
+
+// eventUsage counts the Events of one watch.
+type eventUsage struct {
+	received int
+	used     int // number of received Events that concern a requested pod
+}
+
+// usageCount counts the Events of a shared watch from a point in time.
+type usageCount struct {
+	since  time.Time
+	before eventUsage // Events that the watch delivered before the count
+}
+
+// isWasteful returns true if a watch delivered many Events in a short time, and few of these Events concerned a
+// requested pod. When the count reaches the number "sample", isWasteful starts a new count.
+func (c *usageCount) isWasteful(usage eventUsage, sample int, now time.Time) bool {
+	received, used := usage.received-c.before.received, usage.used-c.before.used
+	if received < sample {
+		return false
+	}
+	wasteful := received > maxUseless*used && now.Sub(c.since) <= sampleWithin
+	*c = usageCount{since: now, before: usage}
+	return wasteful
+}
+
+// markWide marks the namespace of a shared watch as wide, and replaces the shared watch. markWide takes the lock.
+func (s *Source) markWide(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.config.Cluster || s.shared[w.namespace] != w {
 		return
 	}
-	s.metrics.unshared.Inc()
-	if len(s.wide) >= maxNamespaces {
-		clear(s.wide)
+	s.wide.set(w.namespace, s.config.Now().Add(wideFor))
+	s.unshare(w)
+}
+
+// markCrowded marks the namespace of a shared watch as crowded, and replaces the shared watch if at most maxAlone pods
+// use it. Between two replacements, the agent receives at least crowdedSample Events, so pods that come and go cannot
+// cause many replacements. markCrowded takes the lock.
+func (s *Source) markCrowded(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Cluster || s.shared[w.namespace] != w {
+		return
 	}
-	s.wide[w.namespace] = s.config.Now().Add(wideFor)
+	s.crowded.set(w.namespace, s.config.Now().Add(crowdedFor))
+	if len(w.pods) <= maxAlone {
+		s.unshare(w)
+	}
+}
+
+// unshare replaces a shared watch with watches on single pods. Each new watch begins where the shared watch ends, so no
+// Event is lost. The caller must hold the lock.
+func (s *Source) unshare(w *watcher) {
 	s.stopShared(w)
+	if len(w.pods) > 0 {
+		s.metrics.unshared.Inc()
+	}
 	for _, p := range w.pods {
 		p.shared = nil
 		if p.own == nil {
@@ -68,13 +107,12 @@ func (s *Source) unshare(w *watcher) {
 	s.refresh()
 }
 
-// reshare starts a shared watch for a namespace that no longer counts as wide. reshare has no effect if at most
-// maxAlone pods of the namespace have their own watches. reshare takes the lock.
+// reshare starts a shared watch for a namespace that no longer counts as wide or crowded. reshare has no effect if the
+// namespace has too few requested pods for a shared watch (mustShare). reshare takes the lock.
 func (s *Source) reshare(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.alone == nil || s.config.Cluster || s.shared[w.namespace] != nil || s.isWide(w.namespace) ||
-		s.requestsIn(w.namespace) <= maxAlone {
+	if w.alone == nil || s.config.Cluster || s.shared[w.namespace] != nil || !s.mustShare(w.namespace) {
 		return
 	}
 	s.startShared(w.namespace)
