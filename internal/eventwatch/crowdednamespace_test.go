@@ -43,6 +43,29 @@ func TestSecondPodSharesWatch(t *testing.T) {
 	})
 }
 
+// TestSecondPodStopsUnopenedWatch requests a second pod while the first pod's own watch waits before it opens. The only
+// watch of the namespace must be the shared watch, and it must get the slot of the first pod's watch.
+func TestSecondPodStopsUnopenedWatch(t *testing.T) {
+	for _, limit := range []int{1, DefaultWatches} {
+		t.Run(fmt.Sprint("limit ", limit), func(t *testing.T) {
+			inBubble(t, Config{Limit: limit}, func(b *bubble) {
+				b.events.jitter = maxJitter
+				b.put("ns", "ab", "Old")
+				b.watch("ns", "a")
+				b.watch("other", "x")
+				b.watch("ns", "b")
+				b.sleep(maxJitter + kubeclient.ProvenAfter)
+				if got := b.counts("ab"); got["Old"] != 2 || got["watched"] != 2 {
+					t.Errorf("observed %v, want the Event of both pods, and both pods watched", got)
+				}
+				if got := b.requests(); got[requestForAll] != 1 || got[requestForA]+got[requestForB] != 0 {
+					t.Errorf("requests %v, want only the shared watch", got)
+				}
+			})
+		})
+	}
+}
+
 // TestSteadyStartsOpenFewWatches starts two pods per second for a minute. Each pod needs Events for two seconds.
 func TestSteadyStartsOpenFewWatches(t *testing.T) {
 	const pods, interval = 120, 500 * time.Millisecond

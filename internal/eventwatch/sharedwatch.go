@@ -87,9 +87,10 @@ func (s *Source) addToShared(w *watcher, p *request) {
 }
 
 // startShared starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and the
-// shared watch takes the place of the first of them. The pods' open watches continue until the shared watch has
-// delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is lost. If no slot is
-// free, startShared stops one of the open watches.
+// shared watch takes the place of the first of them. If a pod's own watch has a slot but is not open yet, for example
+// because two pods arrived at the same time, startShared stops this watch. The pods' open watches continue until the
+// shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is
+// lost. If no slot is free, startShared stops one of the open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w
@@ -105,11 +106,22 @@ func (s *Source) startShared(scope string) {
 		}
 	}
 	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, w.coversPodOf)
+	stopped := false
+	for _, p := range w.pods {
+		if p.own != nil && !p.own.isOpen() {
+			s.stopOwn(p)
+			stopped = true
+		}
+	}
 	if s.queue.taken >= s.queue.limit {
-		// No slot is free for the shared watch, so stop one of the watches that the shared watch replaces. The shared
-		// watch gets the next free slot.
-		if i := slices.IndexFunc(w.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
+		// No slot is free for the shared watch, so stop at least one of the watches that the shared watch replaces. The
+		// shared watch gets the next free slot.
+		i := slices.IndexFunc(w.pods, func(p *request) bool { return p.own != nil })
+		if !stopped && i >= 0 {
 			s.stopOwn(w.pods[i])
+			stopped = true
+		}
+		if stopped {
 			at = 0
 		}
 	}
