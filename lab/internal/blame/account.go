@@ -67,7 +67,9 @@ type Run struct {
 	Init      bool // true if the kubelet starts the next container only after this container exits
 	Hooked    bool // true if the kubelet starts the next container only after the post-start hook returns
 
-	BegunAt  time.Time // time when the process logged its start; zero if the process did not log its start
+	BegunAt time.Time // time when the process logged its start; zero if the process did not log its start
+	// Waited is the longest time that the process might have waited for a CPU before it logged its start.
+	Waited   time.Duration
 	ExitedAt time.Time // time when the process exited; zero while the process runs
 	HeardAt  time.Time // time when the runtime learned of the exit
 	HookedAt time.Time // time when the post-start hook logged its end
@@ -178,7 +180,8 @@ func (a Account) addCall(s *stretches, c Call) {
 		s.add(c.From, c.To, log, Runtime)
 		// The container's process already runs, but the runtime has not responded to the call yet.
 		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
-			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
+			began := a.Runs[i].BegunAt.Add(-a.Runs[i].Waited)
+			s.add(later(began, c.From), c.To, "the process itself", Runtime, App)
 		}
 	}
 }

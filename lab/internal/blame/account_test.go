@@ -39,6 +39,9 @@ var stretchesTests = map[string]struct {
 }{
 	"ordinary": {func(*Account) {}, ordinaryStretches +
 		"5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
+	"process that waits for a CPU before its first line": {func(a *Account) {
+		a.Runs[0].Waited = 100 * time.Millisecond
+	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-7.4 runtime\n7.4-8 runtime/app\n8-10 app"},
 	"pull": {func(a *Account) {
 		a.Requested = []Request{{"main", at(5.5)}}
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}

@@ -44,6 +44,7 @@ type exam struct {
 	events  *bench.EventLog
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
+	waits   waitSamplers
 
 	registries []registry.Client // the lab's registry; pullInParallel adds the second registry
 
@@ -102,9 +103,17 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	watched, stop := b.Watch(ctx)
+	waits, err := sampleWaits()
+	if err != nil {
+		return nil, nil, err
+	}
+	watched, stopWatch := b.Watch(ctx)
+	stop := func() error {
+		waits.stop()
+		return stopWatch()
+	}
 	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched,
-		registries: []registry.Client{b.Registry}}, stop, nil
+		waits: waits, registries: []registry.Client{b.Registry}}, stop, nil
 }
 
 // play runs the rows of a stage. If a row cannot run, its examResult contains the error, and the other rows continue.

@@ -96,6 +96,7 @@ func (x *examPod) runOf(call bench.RuntimeCall) (blame.Run, error) {
 		return r, err
 	}
 	r.BegunAt = stated[workload.WordStarted]
+	r.Waited = x.exam.waits.waitedNear(bench.Span{StartAt: r.BegunAt, EndAt: r.BegunAt})
 	for _, c := range x.spec.InitContainers {
 		if c.Name == call.Container {
 			r.Init = c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
