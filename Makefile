@@ -26,6 +26,14 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
+# The number of commits and the day of the year determine the turn of this run. $(call TURN,NUMBER) is a number from 1 to
+# NUMBER.
+TURN = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
+# Each run of `make test` runs only one of these groups of slow scenarios, so that `make test` takes less than 40 minutes.
+# `make test-long` runs all groups. A plus sign separates the scenarios of a group.
+ROTATION := alerts stream-truth+prometheus restart+documentation
+ROTATED  := $(subst +, ,$(ROTATION))
+RESTING   = $(filter-out $(subst +, ,$(word $(call TURN,$(words $(ROTATION))),$(ROTATION))),$(ROTATED))
 # The scenario what-if tries several changes to a pod. PODLAPSE_WHAT_IF_PODS is the number of pods for each change. The
 # default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes readiness_period and
 # config_present, the scenario uses at least four pods, because four pods that start at the same time take no longer
@@ -126,10 +134,10 @@ matrix: build lab $(LOCAL_ARCHIVE) ## Run the scenarios of docs/compatibility.md
 # `make test` does not include `make check`, because the first `make check` downloads and builds its tools.
 test: vet unit fuzz image-test page-test node-test stack-test ## Run all tests, as continuous integration does.
 
-test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert, 100 predictions.
+test-long: build lab $(if $(NODE),$(ARCHIVE)) ## Run the slow scenarios: those that `make test` rotates, the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert, 100 predictions.
 ifeq ($(NODE),yes)
-	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
-	for name in blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT); done
+	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE); \
+	for name in $(ROTATED) blame blame-soak hostile-tenant churn what-if; do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif
@@ -226,15 +234,14 @@ endif
 node-test: build lab $(if $(NODE),$(ARCHIVE)) ## Run the scenarios on a real node (needs root on Linux).
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample; \
-	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
+	for name in $(filter-out $(RESTING),$(SCENARIOS)); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. The number of
-# commits and the day of the year determine which stack `make test` tries.
+# Each run of `make test` also tries one other stack, so that every stack is tested from time to time.
 STACKS := certificates cgroup2 containerd-1.7 eks gke k8s-1.34 mirror stargz
-NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
+NEXT_STACK = $(word $(call TURN,$(words $(STACKS))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
 	@set -e; name=$(or $(STACK),$(NEXT_STACK)); echo "trying the stack $$name; to repeat: make stack-test STACK=$$name"; \
