@@ -22,7 +22,12 @@ import (
 func ownedBy(kind, controller, name string) *corev1.Pod {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Name, pod.UID = name, types.UID("uid-"+name)
-	pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: controller, Controller: new(true)}}
+	version := "apps/v1"
+	if kind == "Job" {
+		version = "batch/v1"
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: controller,
+		Controller: new(true)}}
 	return pod
 }
 

@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"testing"
@@ -203,8 +204,10 @@ func TestConvertOwner(t *testing.T) {
 	if time.Unix(29782800*60, 0).UTC() != at(0) {
 		t.Fatalf("at(0) is minute %d", at(0).Unix()/60)
 	}
+	job := func(name string) timeline.Owner { return timeline.Owner{Kind: "Job", Name: name} }
 	for _, test := range []struct {
 		name, kind, owner, hash string
+		group                   string // batch if empty
 		notController           bool
 		want                    timeline.Owner
 	}{
@@ -219,23 +222,30 @@ func TestConvertOwner(t *testing.T) {
 		{name: "nothing but the hash", kind: "ReplicaSet", owner: "-abc", hash: "abc",
 			want: timeline.Owner{Kind: "ReplicaSet", Name: "-abc"}},
 		{name: "cron job", kind: "Job", owner: "backup-" + due, want: timeline.Owner{Kind: "CronJob", Name: "backup"}},
-		{name: "job", kind: "Job", owner: "backup", want: timeline.Owner{Kind: "Job", Name: "backup"}},
-		{name: "job with a number", kind: "Job", owner: "backup-12",
-			want: timeline.Owner{Kind: "Job", Name: "backup-12"}},
-		{name: "job with a date", kind: "Job", owner: "backup-20260817",
-			want: timeline.Owner{Kind: "Job", Name: "backup-20260817"}},
-		{name: "job with a later minute", kind: "Job", owner: "backup-29782802",
-			want: timeline.Owner{Kind: "Job", Name: "backup-29782802"}},
-		{name: "job with a long number", kind: "Job", owner: "backup-297828000000",
-			want: timeline.Owner{Kind: "Job", Name: "backup-297828000000"}},
+		{name: "cron job a day ago", kind: "Job", owner: "backup-29781361",
+			want: timeline.Owner{Kind: "CronJob", Name: "backup"}},
+		{name: "cron job with the longest name", kind: "Job", owner: strings.Repeat("b", 52) + "-" + due,
+			want: timeline.Owner{Kind: "CronJob", Name: strings.Repeat("b", 52)}},
 		{name: "daemon set", kind: "DaemonSet", owner: "agent", want: timeline.Owner{Kind: "DaemonSet", Name: "agent"}},
+		{name: "job", kind: "Job", owner: "backup", want: job("backup")},
+		{name: "job with a number", kind: "Job", owner: "backup-12", want: job("backup-12")},
+		{name: "job with a date", kind: "Job", owner: "backup-20260817", want: job("backup-20260817")},
+		{name: "job with a later minute", kind: "Job", owner: "backup-29782802", want: job("backup-29782802")},
+		{name: "job with a minute a day ago", kind: "Job", owner: "backup-29781360", want: job("backup-29781360")},
+		{name: "job with a padded minute", kind: "Job", owner: "backup-0" + due, want: job("backup-0" + due)},
+		{name: "job with only a minute", kind: "Job", owner: "-" + due, want: job("-" + due)},
+		{name: "job with a name too long for a cron job", kind: "Job", owner: strings.Repeat("b", 53) + "-" + due,
+			want: job(strings.Repeat("b", 53) + "-" + due)},
+		{name: "job with a long number", kind: "Job", owner: "backup-297828000000", want: job("backup-297828000000")},
+		{name: "job of another API group", kind: "Job", group: "batch.volcano.sh", owner: "backup-" + due,
+			want: job("backup-" + due)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1),
 				Labels: map[string]string{podTemplateHash: test.hash}}}
 			if test.kind != "" {
-				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner,
-					Controller: to(!test.notController)}}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: cmp.Or(test.group, "batch") + "/v1",
+					Kind: test.kind, Name: test.owner, Controller: to(!test.notController)}}
 			}
 			if got := OwnerOf(p); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
@@ -254,12 +264,14 @@ func TestRevision(t *testing.T) {
 			want: "db-5c4"},
 		{name: "job", kind: "Job", owner: "backup", label: controllerRevisionHash, value: "x"},
 		{name: "cron job", kind: "Job", owner: "backup-29782800", want: "backup-29782800"},
+		{name: "job with a minute a day ago", kind: "Job", owner: "backup-29781360"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1),
 				Labels: map[string]string{test.label: test.value}}}
 			if test.kind != "" {
-				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(true)}}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: test.kind, Name: test.owner,
+					Controller: to(true)}}
 			}
 			if got := ownerRevision(p); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

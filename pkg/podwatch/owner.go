@@ -21,12 +21,19 @@ const podTemplateHash = "pod-template-hash"
 // revision.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge is the maximum time between the scheduled time of a CronJob's Job and the creation of the pod. The Job's
-// name contains the scheduled time. The limit excludes names that end in a date, such as backup-20260817.
-const maxJobAge = 30 * 24 * time.Hour
+// maxJobAge is the maximum time between the scheduled time in the name of a CronJob's Job and the creation of the pod.
+// The limit excludes most other numbers at the end of a name. A Job can create a pod long after the scheduled time, for
+// example because an earlier pod failed. After maxJobAge, OwnerOf returns the Job.
+const maxJobAge = 24 * time.Hour
 
-// OwnerOf returns a pod's controller. For a pod of a ReplicaSet or Job, OwnerOf returns the Deployment or CronJob if
-// the names prove this owner. OwnerOf uses names because the agent does not read ReplicaSets and Jobs.
+// maxCronJobName is the maximum length of a CronJob's name. The API server refuses longer names.
+const maxCronJobName = 52
+
+// OwnerOf returns a pod's controller. For a pod of a ReplicaSet, OwnerOf returns the Deployment if the label
+// pod-template-hash proves this owner. For a pod of a Job, OwnerOf returns the CronJob if the Job's name contains a
+// scheduled time. OwnerOf uses names because the agent does not read ReplicaSets and Jobs. A Job's name proves nothing:
+// a user can give such a name to any Job. But only the Job's annotations and owner references name the CronJob, and the
+// CronJob controller does not copy them to the pod.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -40,7 +47,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 			}
 		}
 	case "Job":
-		if name, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
+		if name, ok := cronJobName(controller, pod.CreationTimestamp.Time); ok {
 			return timeline.Owner{Kind: "CronJob", Name: untrusted.Name(name)}
 		}
 	}
@@ -63,7 +70,7 @@ func ownerRevision(pod *corev1.Pod) string {
 		return ""
 	}
 	if controller.Kind == "Job" {
-		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
+		if _, ok := cronJobName(controller, pod.CreationTimestamp.Time); ok {
 			return untrusted.Name(controller.Name)
 		}
 		return "" // a Job has only one revision
@@ -71,17 +78,19 @@ func ownerRevision(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
-// cronJobName removes the scheduled time from a Job's name. A CronJob appends the scheduled time, in Unix minutes, to
-// the names of its Jobs.
-func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
-	i := strings.LastIndexByte(job, '-')
-	if i <= 0 || len(job)-i-1 < 8 {
+// cronJobName removes the scheduled time from a Job's name. The CronJob controller appends the scheduled time, in Unix
+// minutes, to the names of its Jobs. The result is false if the controller cannot have created this name shortly before
+// the pod.
+func cronJobName(job *metav1.OwnerReference, podCreatedAt time.Time) (string, bool) {
+	i := strings.LastIndexByte(job.Name, '-')
+	if !strings.HasPrefix(job.APIVersion, "batch/") || i <= 0 || i > maxCronJobName {
 		return "", false
 	}
-	minutes, err := strconv.ParseUint(job[i+1:], 10, 32)
-	if err != nil {
+	suffix := job.Name[i+1:]
+	minutes, err := strconv.ParseUint(suffix, 10, 32)
+	if err != nil || suffix[0] == '0' {
 		return "", false
 	}
 	age := podCreatedAt.Sub(time.Unix(int64(minutes)*60, 0))
-	return job[:i], age > -time.Minute && age < maxJobAge
+	return job.Name[:i], age > -time.Minute && age < maxJobAge
 }
