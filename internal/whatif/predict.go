@@ -32,7 +32,7 @@ func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.W
 		}
 		gain, ok := s.gainOf(c)
 		kept := s.keptTime(c)
-		gain.high = min(gain.high, s.total+s.totalError-kept)
+		gain.high = min(gain.high, s.total+s.totalError-kept, s.total) // readers compare the gain with s.total
 		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
 			if u, ok := s.unknownEffect(c, gain, ok); ok {
 				unknown = append(unknown, u)

@@ -30,8 +30,9 @@ type WhatIfRecord struct {
 	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the range
 	// from GainLeast to GainMost. Gain is absent if the saved time depends on chance, as with a shorter probe period.
 	Gain Seconds `json:"gain_seconds,omitempty"`
-	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainLeast is negative if the
-	// start-up can also take longer, for example because a probe happens at a different time.
+	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainMost is at most the
+	// duration of the start-up. GainLeast is negative if the start-up can also take longer, for example because a probe
+	// happens at a different time.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
