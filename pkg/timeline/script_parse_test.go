@@ -17,13 +17,14 @@ func (s *script) spec(words []string) error {
 	if len(words) < 3 {
 		return fmt.Errorf("spec KIND NAME IMAGE")
 	}
+	defaultTiming := ProbeTiming{Period: 10 * time.Second, Timeout: time.Second, Successes: 1}
 	c := Container{Kind: ContainerKind(words[0]), Name: words[1], Image: words[2], PullPolicy: PullIfNotPresent}
 	for _, w := range words[3:] {
 		switch w {
 		case "Always", "Never":
 			c.PullPolicy = PullPolicy(w)
 		case "startup":
-			c.StartupProbe = true
+			c.StartupProbe, c.StartupTiming = true, defaultTiming
 		case "hook":
 			c.PostStartHook = true
 		case "never":
@@ -35,7 +36,7 @@ func (s *script) spec(words []string) error {
 		case "prestop":
 			c.PreStopHook = true
 		case "readiness":
-			c.ReadinessProbe = true
+			c.ReadinessProbe, c.ReadinessTiming = true, defaultTiming
 		case "restarts":
 			c.RestartsAlways = true
 		default:
