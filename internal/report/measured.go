@@ -171,15 +171,19 @@ func (m *Measured) nodeSection(most int) Section {
 		row.Sentence = nodeSentence(row)
 		rows = append(rows, row)
 	}
-	return withUnknown(newSection(rows, most, "no node is slower than the other nodes"), max(unknown, 0),
-		"the node or the other nodes had too few start-ups, or the container runtime cannot report when the network "+
-			"of a pod was ready",
+	const why = "the node or the other nodes had too few start-ups, or the container runtime cannot report when the " +
+		"network of a pod was ready"
+	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // Prometheus does not name these nodes
+	return without.note(newSection(rows, most, "no node is slower than the other nodes"), m.NodeCount-unknown,
 		"node has no factor", "nodes have no factor")
 }
 
+const noSizedPulls = "no pulls with known bytes in this time"
+
 func (m *Measured) registrySection(most int) Section {
 	var rows []Row
-	used, unknown := 0, 0
+	used := 0
+	var without withoutFactor
 	for name, sums := range m.Registries {
 		row := sums.toRow(name, sums.Expected)
 		if row.Pulls == 0 && row.Failures == 0 && row.Factor == nil {
@@ -188,7 +192,8 @@ func (m *Measured) registrySection(most int) Section {
 		used++
 		if row.Factor == nil {
 			row.Lost = 0 // without an expected time, the lost time is unknown
-			unknown++
+			without.add(name, noteOf(row.Pulls == 0, noSizedPulls,
+				"too few other pulls with known bytes to compare with"))
 		}
 		if row.Lost.Duration() < leastLost && row.Failures == 0 {
 			continue
@@ -196,10 +201,9 @@ func (m *Measured) registrySection(most int) Section {
 		row.Sentence = registrySentence(row)
 		rows = append(rows, row)
 	}
-	note := noteOf(used == 0, "no pulls with known bytes in this time",
-		"no registry is slower per byte than the other registries")
-	return withUnknown(newSection(rows, most, note), unknown, "too few other pulls with known bytes to compare with",
-		"registry has no factor", "registries have no factor")
+	note := noteOf(used == 0, noSizedPulls, "no registry is slower per byte than the other registries")
+	return without.note(newSection(rows, most, note), used-without.count, "registry has no factor",
+		"registries have no factor")
 }
 
 func (m *Measured) workloadSection(most int) Section {

@@ -88,7 +88,7 @@ func TestFromIncompleteMetrics(t *testing.T) {
 		{func(m *Measured) { m.Workloads, m.StartUps = nil, 0 }, "WORST WORKLOADS: no start-ups in this time"},
 		{func(m *Measured) { m.Workloads, m.WorkloadSeries = nil, 9 },
 			"WORST WORKLOADS: Prometheus lacks the recording rules"},
-		{func(m *Measured) { m.NodeCount = 5 }, "WORST NODES: 3 nodes have no factor, for example: "},
+		{func(m *Measured) { m.NodeCount = 5 }, "WORST NODES: 3 nodes have no factor; the node or"},
 		{func(m *Measured) { m.Registries = nil }, "WORST REGISTRIES: no pulls with known bytes in this time"},
 		{func(m *Measured) { m.Registries = MeasuredRows{"r.example": {}} },
 			"WORST REGISTRIES: no pulls with known bytes in this time"},

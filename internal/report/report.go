@@ -2,10 +2,8 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
@@ -46,10 +44,7 @@ func (r *Report) RequestFailed(nodes []string, count, late int) {
 	if count > 0 {
 		note := "the report lacks " + plural(count, "agent", "agents") + " without a valid response"
 		if len(nodes) > 0 {
-			note += ": " + strings.Join(nodes[:min(len(nodes), maxNamed)], ", ")
-		}
-		if more := len(nodes) - maxNamed; more > 0 {
-			note += fmt.Sprintf(" and %d more", more)
+			note += ": " + listOf(nodes)
 		}
 		r.Notes = append(r.Notes, note)
 	}
@@ -58,9 +53,6 @@ func (r *Report) RequestFailed(nodes []string, count, late int) {
 			" not queried in time: set a longer --timeout")
 	}
 }
-
-// maxNamed is the maximum number of nodes in the note about agents that did not respond.
-const maxNamed = 20
 
 // Parts returns the sections with their headings.
 func (r *Report) Parts() []Part {

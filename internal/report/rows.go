@@ -11,11 +11,11 @@ import (
 
 func (f *Fleet) nodeSection(most int) Section {
 	var rows []Row
-	unknown, why := 0, ""
-	for _, n := range f.factors.Nodes() {
+	var without withoutFactor
+	nodes := f.factors.Nodes()
+	for _, n := range nodes {
 		if n.Factor == nil {
-			unknown++
-			why = n.Why
+			without.add(n.Node, n.Why)
 			continue
 		}
 		inAll := func(lost time.Duration) api.Seconds { return fromSeconds(lost.Seconds() * float64(n.StartUps)) }
@@ -31,25 +31,25 @@ func (f *Fleet) nodeSection(most int) Section {
 		row.Sentence = nodeSentence(row)
 		rows = append(rows, row)
 	}
-	return withUnknown(newSection(rows, most, "no node is slower than the other nodes"), unknown, why,
+	return without.note(newSection(rows, most, "no node is slower than the other nodes"), len(nodes)-without.count,
 		"node has no factor", "nodes have no factor")
 }
 
 func (f *Fleet) registrySection(most int) Section {
 	var rows []Row
-	unknown, why := 0, ""
-	for _, r := range f.factors.Registries() {
+	var without withoutFactor
+	registries := f.factors.Registries()
+	for _, r := range registries {
 		if r.Factor == nil {
-			unknown++
-			why = r.Why
+			without.add(r.Registry, r.Why)
 		}
 		if (r.Factor == nil || r.Lost < leastLost) && r.Failures == 0 {
 			continue
 		}
 		rows = append(rows, registryRow(r))
 	}
-	return withUnknown(newSection(rows, most, "no registry is slower per byte than the other registries"), unknown, why,
-		"registry has no factor", "registries have no factor")
+	return without.note(newSection(rows, most, "no registry is slower per byte than the other registries"),
+		len(registries)-without.count, "registry has no factor", "registries have no factor")
 }
 
 func registryRow(r factor.Registry) Row {
@@ -57,22 +57,6 @@ func registryRow(r factor.Registry) Row {
 		Failures: r.Failures, InProgress: r.InProgress, Bytes: r.Bytes}
 	row.Sentence = registrySentence(row)
 	return row
-}
-
-// withUnknown adds a note about the nodes or registries without a factor. The argument "unknown" is the number of nodes
-// or registries without a factor. The argument "why" explains why one node or registry has no factor.
-func withUnknown(s Section, unknown int, why, one, many string) Section {
-	switch {
-	case unknown == 0:
-	case len(s.Rows) == 0 && unknown == 1:
-		s.Note = why
-	default:
-		s.Note = plural(unknown, one, many)
-		if why != "" {
-			s.Note += ", for example: " + why
-		}
-	}
-	return s
 }
 
 func (f *Fleet) imageRows() []Row {
