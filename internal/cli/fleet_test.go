@@ -33,6 +33,7 @@ type fakeAgent struct {
 	skew    *api.SkewRecord
 	refusal *api.Problem // error that the agent sends instead of totals
 	startUp *api.NodeStartUpRecord
+	began   time.Time // earliest beginning of the sums; zero for the beginning of the requested period
 }
 
 // ServeHTTP implements http.Handler.
@@ -132,6 +133,9 @@ func (f *fakeAgent) sums(r *http.Request) api.ReportRecord {
 		}
 	}
 	report := sums.Record()
+	if f.began.After(since) {
+		since = f.began
+	}
 	report.Since, report.At = api.InstantOf(since), api.InstantOf(noon)
 	return report
 }

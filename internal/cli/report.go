@@ -154,7 +154,7 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 		return api.ReportRecord{}, err
 	}
 	sums = known.Record()
-	sums.Node, sums.At, sums.Since = node, api.InstantOf(now), api.InstantOf(now)
+	sums.Node, sums.At = node, api.InstantOf(now) // the agent does not report since when it remembers all start-ups
 	return sums, nil
 }
 

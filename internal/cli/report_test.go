@@ -64,20 +64,37 @@ func TestReportStatesItsPeriod(t *testing.T) {
 	cluster := shop()
 	old := *cluster[0]
 	old.refusal = &api.Problem{Error: "not_found", Reason: "no sums for you"}
-	for name, agents := range map[string][]*fakeAgent{"sums": cluster,
-		"records": append([]*fakeAgent{&old}, cluster[1:]...)} {
+	for nodes, agents := range map[string][]*fakeAgent{"3 nodes": cluster,
+		"3 nodes (1 with incomplete data)": append([]*fakeAgent{&old}, cluster[1:]...)} {
 		server := clusterOf(t, agents)
 		for format, want := range map[string]string{
-			"table": "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 unsuccessful)",
-			"html":  "2026-03-02 11:00 to 2026-03-02 12:00 UTC: 3 nodes, 18 start-ups (0 unsuccessful)",
+			"table": "2026-03-02 11:00 to 2026-03-02 12:00 UTC: " + nodes + ", 18 start-ups (0 unsuccessful)",
+			"html":  "2026-03-02 11:00 to 2026-03-02 12:00 UTC: " + nodes + ", 18 start-ups (0 unsuccessful)",
 			"json":  `"since": "2026-03-02T11:00:00`,
 			"yaml":  `since: "2026-03-02T11:00:00`,
 		} {
 			got := atNoon(t, server, "report", "--since", "6m", "-o", format)
 			if !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "18 start-ups (0 unsuccessful)") {
-				t.Errorf("%s, %s: no %q in\n%s", name, format, want, got.stdout)
+				t.Errorf("%s, %s: no %q in\n%s", nodes, format, want, got.stdout)
 			}
 		}
+	}
+}
+
+// TestReportOfRestartedAgents has agents whose sums begin within the period. The first line of the report must state
+// since when the data is complete.
+func TestReportOfRestartedAgents(t *testing.T) {
+	cluster := shop()
+	cluster[0].began, cluster[2].began = noon.Add(-20*time.Minute), noon.Add(-2*time.Hour)
+	server := clusterOf(t, cluster)
+	const want = "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes (complete data only since 2026-03-02 11:40), " +
+		"18 start-ups (0 unsuccessful)"
+	for format, since := range map[string]string{"table": "", "html": "",
+		"json": `"complete_since": "2026-03-02T11:40:00`, "yaml": `complete_since: "2026-03-02T11:40:00`} {
+		got := atNoon(t, server, "report", "--width=1000", "-o", format)
+		got.must(t, ExitOK, want, "")
+		got.must(t, ExitOK, "2 nodes have sums for only a part of this time", "")
+		got.must(t, ExitOK, since, "")
 	}
 }
 
@@ -92,7 +109,7 @@ func TestReportOfLimitedAgents(t *testing.T) {
 		limited[0] = &agent
 		got := atNoon(t, clusterOf(t, limited), "report")
 		got.must(t, ExitOK, "Note: 1 node has sums for only a part of this time", "")
-		if !strings.Contains(got.stdout, "3 nodes, 18 start-ups") {
+		if !strings.Contains(got.stdout, "3 nodes (1 with incomplete data), 18 start-ups") {
 			t.Errorf("%s: the records were not read:\n%s", reason, got.stdout)
 		}
 	}

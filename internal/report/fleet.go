@@ -21,7 +21,9 @@ type Fleet struct {
 	images       map[string]*imageSum
 	all          sum
 	pulls        api.PullTotals
-	late         int // number of nodes whose sums begin later than the report
+	late         int       // number of nodes whose sums begin later than the report, or at an unknown time
+	complete     time.Time // latest beginning of the sums of these nodes
+	unknown      bool      // true if the sums of at least one node begin at an unknown time
 }
 
 // The type "cell" identifies one workload on one node.
@@ -74,14 +76,13 @@ func NewFleet(since, until time.Time) *Fleet {
 // Beginning returns the time at which the report begins: the beginning of the hour that contains the requested time.
 func (f *Fleet) Beginning() time.Time { return f.since.UTC().Truncate(time.Hour) }
 
-// Add adds the sums of a node. The caller must add each node only once.
+// Add adds the sums of a node. The caller must add each node only once. If the time sums.Since is zero, the sums can
+// lack start-ups of the whole period.
 func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
 	}
-	if sums.Since.After(f.Beginning()) && !f.keptAll(sums.Since.Time) {
-		f.late++
-	}
+	f.addBeginning(sums.Since.Time)
 	entry(f.nodes, node) // a node without start-ups is also part of the fleet
 	for _, item := range sums.Items {
 		switch item.Kind {
@@ -104,11 +105,36 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	}
 }
 
-// keptAll reports whether the sums begin at the first full hour after the requested time. If the sums lack only the
-// first hour of the report, they count as complete, because an agent whose clock is ahead removes its oldest hour a
-// little too early.
+// addBeginning notes the time from which the sums of a node are complete.
+func (f *Fleet) addBeginning(begin time.Time) {
+	if all := !begin.IsZero() && !begin.After(f.Beginning()); all || f.keptAll(begin) {
+		return
+	}
+	f.late++
+	f.unknown = f.unknown || begin.IsZero()
+	if begin.After(f.complete) {
+		f.complete = begin
+	}
+}
+
+// completeSince returns the time from which the sums of all nodes are complete. The result is zero if this time is
+// unknown.
+func (f *Fleet) completeSince() api.Instant {
+	switch {
+	case f.unknown || len(f.nodes) == 0:
+		return api.Instant{}
+	case f.late == 0:
+		return api.InstantOf(f.Beginning())
+	case f.complete.After(f.until): // the clock of the agent is ahead
+		return api.InstantOf(f.until)
+	}
+	return api.InstantOf(f.complete)
+}
+
+// keptAll reports whether the sums begin at a full hour, and lack at most a minute of the requested time. Such sums
+// count as complete, because an agent whose clock is ahead removes its oldest hour a little too early.
 func (f *Fleet) keptAll(begin time.Time) bool {
-	return begin.Equal(begin.UTC().Truncate(time.Hour)) && begin.Sub(f.since) < time.Hour
+	return begin.Equal(begin.UTC().Truncate(time.Hour)) && !begin.Before(f.since) && begin.Sub(f.since) < time.Minute
 }
 
 func entry[K comparable](sums map[K]*sum, key K) *sum {

@@ -13,19 +13,39 @@ import (
 )
 
 // TestBeginningOfSums has agents whose sums begin after the report. If a clock is ahead, the sums can begin at the next
-// full hour.
+// full hour. But an agent that had too little memory for its sums also begins at a full hour.
 func TestBeginningOfSums(t *testing.T) {
-	since := noon.Add(-2 * time.Second)
-	for begin, late := range map[time.Time]int{noon.Add(-time.Hour): 0, noon: 0, noon.Add(time.Minute): 1,
-		noon.Add(-30 * time.Minute): 1, noon.Add(time.Hour): 1} {
-		f := NewFleet(since, noon)
-		f.Add("a", api.ReportRecord{Since: api.InstantOf(begin)})
-		if f.late != late {
-			t.Errorf("%s: %d late", begin, f.late)
+	const period = "2026-03-02 08:00 to 2026-03-02 12:00 UTC: "
+	at := func(hour, minute, second int) time.Time {
+		return noon.Add(time.Duration(hour-12)*time.Hour + time.Duration(minute)*time.Minute +
+			time.Duration(second)*time.Second)
+	}
+	for _, test := range []struct {
+		since    time.Time
+		begin    []time.Time // zero if unknown
+		late     int
+		complete time.Time
+		want     string
+	}{
+		{at(8, 59, 58), []time.Time{at(8, 0, 0)}, 0, at(8, 0, 0), "1 node, "},
+		{at(8, 59, 58), []time.Time{at(7, 0, 0), at(9, 0, 0)}, 0, at(8, 0, 0), "2 nodes, "},
+		{at(8, 5, 0), []time.Time{at(8, 0, 0), at(9, 0, 0)}, 1, at(9, 0, 0),
+			"2 nodes (complete data only since 2026-03-02 09:00), "},
+		{at(8, 0, 0), []time.Time{at(8, 30, 0), at(11, 40, 1), at(8, 0, 0)}, 2, at(11, 40, 1),
+			"3 nodes (complete data only since 2026-03-02 11:41), "},
+		{at(8, 0, 0), []time.Time{at(12, 5, 0)}, 1, noon, "1 node (complete data only since 2026-03-02 12:00), "},
+		{at(8, 0, 0), []time.Time{at(8, 30, 0), {}, at(8, 0, 0)}, 2, time.Time{}, "3 nodes (2 with incomplete data), "},
+		{at(8, 0, 0), nil, 0, time.Time{}, "0 nodes, "},
+	} {
+		f := NewFleet(test.since, noon)
+		for i, begin := range test.begin {
+			f.Add(fmt.Sprint(i), api.ReportRecord{Since: api.InstantOf(begin)})
 		}
 		r := f.Report(1)
-		if !r.Since.Equal(noon.Add(-time.Hour)) || !strings.HasPrefix(r.Summary, "2026-03-02 11:00 to") {
-			t.Errorf("the report begins at %s: %s", r.Since, r.Summary)
+		if f.late != test.late || !r.CompleteSince.Equal(test.complete) || !r.Since.Equal(at(8, 0, 0)) ||
+			!strings.HasPrefix(r.Summary, period+test.want) {
+			t.Errorf("%d late, complete since %s, %q, want %d, %s, %q", f.late, r.CompleteSince, r.Summary, test.late,
+				test.complete, period+test.want)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func FromMetrics(m Measured, rows int) Report {
 	r.Registries = m.registrySection(rows)
 	r.Images = newSection(nil, rows, "the metrics do not name images: for images, run the command without --prometheus")
 	r.Workloads = m.workloadSection(rows)
-	r.Summary = summarySentence(r, "The successful start-ups", m.Compared)
+	r.Summary = summarySentence(r, "", "The successful start-ups", m.Compared)
 	return r
 }
 

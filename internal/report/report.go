@@ -19,20 +19,23 @@ const (
 
 // Report is the result for the whole fleet.
 type Report struct {
-	Since      api.Instant `json:"since"` // time at which the report begins; can be earlier than the requested time
-	Until      api.Instant `json:"until"`
-	Summary    string      `json:"summary"` // one sentence for people; its wording can change
-	NodeCount  int         `json:"node_count"`
-	StartUps   int         `json:"start_ups"` // start-ups that ended with any result
-	Failures   int         `json:"failures"`
-	InProgress int         `json:"in_progress"`
-	Seconds    api.Seconds `json:"seconds"`      // total duration of all start-ups
-	Lost       api.Seconds `json:"lost_seconds"` // sum of the lost seconds of all causes
-	Causes     Section     `json:"causes"`
-	Nodes      Section     `json:"nodes"`
-	Registries Section     `json:"registries"`
-	Images     Section     `json:"images"`
-	Workloads  Section     `json:"workloads"`
+	Since api.Instant `json:"since"` // time at which the report begins; can be earlier than the requested time
+	// CompleteSince is the time from which the sums of all nodes in NodeCount are complete. If an agent started after
+	// Since, CompleteSince is later than Since. If the time is unknown, CompleteSince is absent.
+	CompleteSince api.Instant `json:"complete_since,omitzero"`
+	Until         api.Instant `json:"until"`
+	Summary       string      `json:"summary"` // one sentence for people; its wording can change
+	NodeCount     int         `json:"node_count"`
+	StartUps      int         `json:"start_ups"` // start-ups that ended with any result
+	Failures      int         `json:"failures"`
+	InProgress    int         `json:"in_progress"`
+	Seconds       api.Seconds `json:"seconds"`      // total duration of all start-ups
+	Lost          api.Seconds `json:"lost_seconds"` // sum of the lost seconds of all causes
+	Causes        Section     `json:"causes"`
+	Nodes         Section     `json:"nodes"`
+	Registries    Section     `json:"registries"`
+	Images        Section     `json:"images"`
+	Workloads     Section     `json:"workloads"`
 	// Notes contains sentences about missing data.
 	Notes []string `json:"notes"`
 }
@@ -97,8 +100,8 @@ type Row struct {
 
 // Report compares the nodes, registries, images and workloads. Each section has at most the given number of rows.
 func (f *Fleet) Report(rows int) Report {
-	r := Report{Since: api.InstantOf(f.Beginning()), Until: api.InstantOf(f.until), NodeCount: len(f.nodes),
-		StartUps: f.all.startUps, Failures: f.all.failures, InProgress: f.all.inProgress,
+	r := Report{Since: api.InstantOf(f.Beginning()), CompleteSince: f.completeSince(), Until: api.InstantOf(f.until),
+		NodeCount: len(f.nodes), StartUps: f.all.startUps, Failures: f.all.failures, InProgress: f.all.inProgress,
 		Seconds: fromSeconds(f.all.seconds), Notes: []string{}}
 	losses := f.losses()
 	causes := losses.causeRows(f)
@@ -122,7 +125,7 @@ func (f *Fleet) Report(rows int) Report {
 		r.Notes = append(r.Notes, plural(f.late, "node has", "nodes have")+" sums for only a part of this time, "+
 			"because the agent did not run all the time, keeps no sums or has an older version")
 	}
-	r.Summary = summarySentence(r, "The start-ups", len(losses.byWorkload) > 0)
+	r.Summary = summarySentence(r, f.coverage(), "The start-ups", len(losses.byWorkload) > 0)
 	return r
 }
 

@@ -55,8 +55,8 @@ func (s start) record() api.Record {
 	}
 	if s.pull > 0 {
 		r.Pulls = append(r.Pulls, api.PullRecord{Container: "app", Image: s.image, Registry: s.registry,
-			Outcome: imagepull.OutcomeDownloaded, Pull: new(seconds(s.pull)), FinishedAt: r.SettledAt, Sized: s.size > 0,
-			SizeBytes: s.size << 20, Download: &api.DownloadRecord{Bytes: s.size << 20}})
+			Outcome: imagepull.OutcomeDownloaded, Pull: new(seconds(s.pull)), FinishedAt: r.SettledAt,
+			Sized: s.size > 0, SizeBytes: s.size << 20, Download: &api.DownloadRecord{Bytes: s.size << 20}})
 	}
 	return r
 }

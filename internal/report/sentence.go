@@ -8,13 +8,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// summarySentence describes the whole report. The argument "measured" names the start-ups whose total duration
-// is r.Seconds, for example "The start-ups". If the argument "compared" is false, the function omits the lost time.
-func summarySentence(r Report, measured string, compared bool) string {
-	text := fmt.Sprintf("%s to %s: %s, %s (%d unsuccessful), %d in progress. %s took %s.",
-		r.Since.UTC().Format("2006-01-02 15:04"), r.Until.UTC().Format("2006-01-02 15:04 MST"),
-		plural(r.NodeCount, "node", "nodes"), plural(r.StartUps, "start-up", "start-ups"), r.Failures, r.InProgress,
-		measured, secondsText(r.Seconds))
+// summarySentence describes the whole report. The argument "coverage" follows the number of nodes. The argument
+// "measured" names the start-ups whose total duration is r.Seconds, for example "The start-ups". If the argument
+// "compared" is false, the function omits the lost time.
+func summarySentence(r Report, coverage, measured string, compared bool) string {
+	text := fmt.Sprintf("%s to %s: %s%s, %s (%d unsuccessful), %d in progress. %s took %s.",
+		r.Since.UTC().Format(minutes), r.Until.UTC().Format(minutes+" MST"),
+		plural(r.NodeCount, "node", "nodes"), coverage, plural(r.StartUps, "start-up", "start-ups"), r.Failures,
+		r.InProgress, measured, secondsText(r.Seconds))
 	switch {
 	case !compared:
 	case r.Lost > 0:
@@ -23,6 +24,23 @@ func summarySentence(r Report, measured string, compared bool) string {
 		text += " None of this time was lost."
 	}
 	return text
+}
+
+// minutes is the format of the times in summarySentence.
+const minutes = "2006-01-02 15:04"
+
+// coverage states since when the sums of all nodes are complete, or how many nodes have incomplete sums. The text is
+// empty if the sums of all nodes cover the whole period.
+func (f *Fleet) coverage() string {
+	switch {
+	case f.late == 0:
+		return ""
+	case f.unknown:
+		return fmt.Sprintf(" (%d with incomplete data)", f.late)
+	}
+	// The next full minute, because the sums can lack the beginning of this minute.
+	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
+	return " (complete data only since " + at.Format(minutes) + ")"
 }
 
 // causeSentence describes a cause. The argument "place" is the preposition before r.Most: "in" or "on".

@@ -58,8 +58,8 @@ func TestPredictionsAfterFailedPulls(t *testing.T) {
 	const truth = api.Seconds(33550 * time.Millisecond)
 	p := whatif.Predict(alone)
 	if len(p) != 1 || p[0].Change != api.WhatIfImages || (p[0].Gain-truth).Duration().Abs() > 20*time.Millisecond ||
-		p[0].GainLeast > truth || p[0].GainMost < truth || p[0].GainLeast < truth-truth/20 || p[0].TotalLeast > alone.Total-truth ||
-		p[0].TotalMost < alone.Total-truth {
+		p[0].GainLeast > truth || p[0].GainMost < truth || p[0].GainLeast < truth-truth/20 ||
+		p[0].TotalLeast > alone.Total-truth || p[0].TotalMost < alone.Total-truth {
 		t.Errorf("%+v, want a gain of %s s", p, truth)
 	}
 	for _, p := range whatif.Predict(beside) {
