@@ -87,8 +87,8 @@ func TestReportOfRestartedAgents(t *testing.T) {
 	cluster := shop()
 	cluster[0].began, cluster[2].began = noon.Add(-20*time.Minute), noon.Add(-2*time.Hour)
 	server := clusterOf(t, cluster)
-	const want = "2026-03-01 12:00 to 2026-03-02 12:00 UTC: 3 nodes (complete data only since 2026-03-02 11:40), " +
-		"18 start-ups (0 unsuccessful)"
+	const want = "2026-03-01 12:00 to 2026-03-02 12:00 UTC: " +
+		"3 nodes (2 with data only since 2026-03-02 11:40 or earlier), 18 start-ups (0 unsuccessful)"
 	for format, since := range map[string]string{"table": "", "html": "",
 		"json": `"complete_since": "2026-03-02T11:40:00`, "yaml": `complete_since: "2026-03-02T11:40:00`} {
 		got := atNoon(t, server, "report", "--width=1000", "-o", format)

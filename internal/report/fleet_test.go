@@ -30,10 +30,10 @@ func TestBeginningOfSums(t *testing.T) {
 		{at(8, 59, 58), []time.Time{at(8, 0, 0)}, 0, at(8, 0, 0), "1 node, "},
 		{at(8, 59, 58), []time.Time{at(7, 0, 0), at(9, 0, 0)}, 0, at(8, 0, 0), "2 nodes, "},
 		{at(8, 5, 0), []time.Time{at(8, 0, 0), at(9, 0, 0)}, 1, at(9, 0, 0),
-			"2 nodes (complete data only since 2026-03-02 09:00), "},
+			"2 nodes (1 with data only since 2026-03-02 09:00), "},
 		{at(8, 0, 0), []time.Time{at(8, 30, 0), at(11, 40, 1), at(8, 0, 0)}, 2, at(11, 40, 1),
-			"3 nodes (complete data only since 2026-03-02 11:41), "},
-		{at(8, 0, 0), []time.Time{at(12, 5, 0)}, 1, noon, "1 node (complete data only since 2026-03-02 12:00), "},
+			"3 nodes (2 with data only since 2026-03-02 11:41 or earlier), "},
+		{at(8, 0, 0), []time.Time{at(12, 5, 0)}, 1, noon, "1 node (1 with data only since 2026-03-02 12:00), "},
 		{at(8, 0, 0), []time.Time{at(8, 30, 0), {}, at(8, 0, 0)}, 2, time.Time{}, "3 nodes (2 with incomplete data), "},
 		{at(8, 0, 0), nil, 0, time.Time{}, "0 nodes, "},
 	} {

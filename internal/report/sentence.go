@@ -29,7 +29,7 @@ func summarySentence(r Report, coverage, measured string, compared bool) string 
 // minutes is the format of the times in summarySentence.
 const minutes = "2006-01-02 15:04"
 
-// coverage states since when the sums of all nodes are complete, or how many nodes have incomplete sums. The text is
+// coverage states how many nodes have incomplete sums, and since when these sums are complete. The text is
 // empty if the sums of all nodes cover the whole period.
 func (f *Fleet) coverage() string {
 	switch {
@@ -40,7 +40,11 @@ func (f *Fleet) coverage() string {
 	}
 	// The next full minute, because the sums can lack the beginning of this minute.
 	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
-	return " (complete data only since " + at.Format(minutes) + ")"
+	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
+	if f.late > 1 {
+		text += " or earlier" // the latest beginning
+	}
+	return text + ")"
 }
 
 // causeSentence describes a cause. The argument "place" is the preposition before r.Most: "in" or "on".
