@@ -61,8 +61,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// The method "print" writes text to standard output. The method also writes notes to standard error about the agents
-// that did not respond. The exit code is ExitPartial if the list "failed" contains an error.
+// print writes text to standard output. print also writes notes to standard error about the agents that did not
+// respond. The exit code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -112,8 +112,7 @@ func (a agentQuery) noteFailed(failed []error) {
 	}
 }
 
-// The type "omitted" is the note that a list does not contain all pods. The list of the agents' errors can also contain
-// this note.
+// omitted is the note that a list does not contain all pods. The list of the agents' errors can also contain this note.
 type omitted struct{ pods int }
 
 // Error implements error.
@@ -121,8 +120,8 @@ func (o *omitted) Error() string {
 	return fmt.Sprintf("%d more pods are not shown: select fewer pods with -n, -l or --node", o.pods)
 }
 
-// With --verbose, noteFallback writes a note to standard error if the command used port-forwards because the API
-// server's proxy failed. In many clusters, the proxy never reaches pods.
+// noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy failed.
+// Without --verbose, noteFallback writes nothing, because in many clusters the proxy never reaches pods.
 func (a agentQuery) noteFallback() {
 	if a.cluster == nil || !a.target.verbose {
 		return
@@ -132,9 +131,8 @@ func (a agentQuery) noteFallback() {
 	}
 }
 
-// With --node, ofAgents queries only the agent of the selected node. Without --node, ofAgents queries all agents.
-// ofAgents returns the responses, and the errors of the agents that did not respond. If no agent responds, ofAgents
-// fails.
+// ofAgents queries all agents, or only the agent of the node in --node. ofAgents returns the responses, and the errors
+// of the agents that did not respond. If no agent responds, ofAgents fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Result[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)

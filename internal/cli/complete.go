@@ -45,7 +45,7 @@ func completions(call Call) *cobra.Command {
 				}
 				ctx, stop := context.WithTimeout(cmd.Context(), suggestLimit)
 				defer stop()
-				return suggestions(c.Arguments(ctx, call.with(typed(cmd)), beginning), beginning)
+				return suggestions(c.Arguments(ctx, call.withArgs(typed(cmd)), beginning), beginning)
 			},
 		}
 		if c.Flags != nil {
@@ -59,14 +59,14 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// The method "with" returns a copy of the call that has the given arguments.
-func (c Call) with(args []string) Call {
+// withArgs returns a copy of the call that has the given arguments.
+func (c Call) withArgs(args []string) Call {
 	c.Args = args
 	return c
 }
 
-// The function "suggestions" removes names that contain special characters. Names are untrusted, and shells would
-// evaluate special characters.
+// suggestions removes names that contain special characters. Names are untrusted, and shells would evaluate special
+// characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -108,7 +108,7 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 			case f.Suggest != nil:
 				ctx, stop := context.WithTimeout(cmd.Context(), suggestLimit)
 				defer stop()
-				return suggestions(suggestValues(ctx, newTable(), f.Name, call.with(typed(cmd))), beginning)
+				return suggestions(suggestValues(ctx, newTable(), f.Name, call.withArgs(typed(cmd))), beginning)
 			case f.Value == "FILE":
 				return nil, cobra.ShellCompDirectiveDefault
 			case f.Value == "DIR":

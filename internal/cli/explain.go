@@ -242,7 +242,7 @@ func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]
 	}
 	filter := a.target.filter()
 	filter.Since = since
-	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) { return all(ctx, c, filter) }
+	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) { return allRecords(ctx, c, filter) }
 	response := agents.Each(ctx, found[:1], agentLimit, ask)[0]
 	if response.Err == nil && len(response.Value) == 0 {
 		return nil, fmt.Errorf("%w: no pod on %s matches the flags", errUnknownPod, r)
@@ -272,9 +272,9 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 	return nil, nil, unknownWorkload(r, since)
 }
 
-// The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not
-// know the pod, or does not allow the user to get the pod, the method queries all agents. If the method queries all
-// agents, it also returns the errors of agents that did not respond.
+// record returns the latest start-up of a pod from the agent of the pod's node. If the API server does not know the
+// pod, or does not allow the user to get the pod, record queries all agents. In this case, record also returns
+// the errors of agents that did not respond.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
 	if a.cluster != nil && node == "" {

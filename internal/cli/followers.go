@@ -25,8 +25,8 @@ const (
 	searchEvery = 30 * time.Second
 )
 
-// The function "keys" sends the typed keys until the terminal is closed. The function drops the escape sequences of
-// function keys, because their bytes look like other keys. A whole escape sequence arrives in one read.
+// keys sends the typed keys until the terminal is closed, without the escape sequences of function keys, because their
+// bytes look like other keys. A whole escape sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled
@@ -90,7 +90,7 @@ func newFollowers(a agentQuery, c topConfig) *followers {
 	}
 }
 
-// The method "look" runs the first search for agents and follows the agents that it finds.
+// look runs the first search for agents and follows the agents that it finds.
 func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
@@ -172,8 +172,8 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// The method "show" draws the board until ctx is done, the user quits, or drawing fails. If the queries to all agents
-// fail before any agent has responded, the method returns an error.
+// show draws the board until ctx is done, the user quits, or drawing fails. If the queries to all agents fail before
+// any agent has responded, show returns an error.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()

@@ -55,7 +55,7 @@ func orderNames[T any](orders []order[T]) []string {
 	return names
 }
 
-// The method "sorted" sorts items by the value of --sort-by. If the argument "by" is empty, the items keep their order.
+// sorted sorts items by the value of --sort-by. If the argument "by" is empty, the items keep their order.
 func (v view[T]) sorted(items []T, by string) []T {
 	for _, o := range v.orders {
 		if o.name == by {
@@ -65,7 +65,7 @@ func (v view[T]) sorted(items []T, by string) []T {
 	return items
 }
 
-// The method "text" formats items in the output format of the flag -o.
+// text formats items in the output format of the flag -o.
 func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, error) {
 	switch o.format {
 	case outputJSON:
@@ -84,8 +84,8 @@ func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, erro
 	return v.table(items, o, page, !o.noHeaders), nil
 }
 
-// The method "names" lists the resources of the items. Like kubectl, the method prints a name twice if two namespaces
-// contain resources with this name.
+// names lists the resources of the items. Like kubectl, names prints a name twice if two namespaces contain resources
+// with this name.
 func (v view[T]) names(items []T) string {
 	var out strings.Builder
 	type key struct{ namespace, name string }
@@ -143,8 +143,7 @@ type listOutput struct {
 	watch     bool
 }
 
-// The method "table" returns the flags for the output of a list. The argument "orders" contains the values of
-// --sort-by.
+// table returns the flags for the output of a list. The argument "orders" contains the values of the flag --sort-by.
 func (o *listOutput) table(orders []string) flags.Table {
 	return append(flags.Table{
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),

@@ -54,7 +54,7 @@ func runNode(ctx context.Context, call Call) int {
 	return a.print(text, nil)
 }
 
-// The method "text" formats the record.
+// text formats the record.
 func (c *nodeConfig) text(record api.NodeStartUpRecord, page terminal.Page) (string, error) {
 	switch c.format {
 	case outputJSON:

@@ -189,8 +189,7 @@ func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// The method "forward" copies data in both directions until the browser or the agent closes the connection, or until
-// ctx is done.
+// forward copies data in both directions until the browser or the agent closes the connection, or until ctx is done.
 func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	remote, err := s.dial(ctx)
 	if err != nil {

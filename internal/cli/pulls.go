@@ -76,7 +76,7 @@ func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.Pul
 	if err != nil || c.selector == "" {
 		return list, err
 	}
-	records, err := all(ctx, agent, c.filter())
+	records, err := allRecords(ctx, agent, c.filter())
 	if err != nil {
 		return api.PullList{}, err
 	}
@@ -116,8 +116,7 @@ func latestFirst(x, y listedPull) int {
 	return y.recent.FinishedAt.Compare(x.recent.FinishedAt.Time)
 }
 
-// The function "pulls" returns the view of a list of pulls. If the argument "nodes" is true, the list has a column with
-// the node.
+// pulls returns the view of a list of pulls. If the argument "nodes" is true, the list has a column with the node.
 func pulls(nodes bool) view[listedPull] {
 	columns := []column[listedPull]{
 		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},

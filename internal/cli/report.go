@@ -105,7 +105,7 @@ func runReport(ctx context.Context, call Call) int {
 	return a.print(text, failed)
 }
 
-// The method "report" queries the agents and adds up their sums.
+// report queries the agents and adds up their sums.
 func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {

@@ -47,9 +47,8 @@ func (r resource) String() string {
 	return text
 }
 
-// The method "resources" reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. The method
-// also accepts NAMESPACE/POD if NAMESPACE is not a resource type. If the result is empty, the arguments select all
-// pods.
+// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. resources also accepts
+// NAMESPACE/POD if NAMESPACE is not a resource type. If the result is empty, the arguments select all pods.
 func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil

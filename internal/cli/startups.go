@@ -135,13 +135,12 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// The method "records" queries the agents for the start-ups that match at least one of the filters. The filters must
-// not overlap.
+// records queries the agents for the start-ups that match at least one of the filters. The filters must not overlap.
 func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
 	responses, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		var records []api.Record
 		for _, filter := range filters {
-			found, err := all(ctx, c, filter)
+			found, err := allRecords(ctx, c, filter)
 			if err != nil {
 				return nil, err
 			}
@@ -169,8 +168,8 @@ func cutList[T any](items []T, failed []error) ([]T, []error) {
 	return items, failed
 }
 
-// The function "all" reads all pages of one agent's list of start-ups.
-func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
+// allRecords reads all pages of one agent's list of start-ups.
+func allRecords(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
 	var records []api.Record
 	for record, err := range c.Pods(ctx, filter) {
 		if err != nil {
@@ -207,9 +206,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// For a ReplicaSet with the name OWNER-SUFFIX, the method "above" returns the Deployment OWNER, which might own the
-// ReplicaSet, and the suffix. For a Job with a name of this form, the method returns the CronJob OWNER, which might own
-// the Job, and the suffix. For other kinds of workloads and other forms of names, the method returns zero values.
+// above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. above returns the Deployment
+// or the CronJob with the name OWNER, which might own the ReplicaSet or the Job, and the suffix. For other kinds of
+// workloads and other forms of names, above returns zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

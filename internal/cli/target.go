@@ -199,7 +199,7 @@ func (r agentAccess) checkNodeName() error {
 		"remove --server and set --kubeconfig to query the agents of a cluster", r.target.server.Redacted())
 }
 
-// The method "agents" lists the agents to query: the agent of one node, or all agents if the argument "node" is empty.
+// agents lists the agents to query: the agent of one node, or all agents if the argument "node" is empty.
 func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil

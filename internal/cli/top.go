@@ -97,7 +97,7 @@ type snapshot struct {
 func (c *topConfig) snapshotOf(now time.Time) func(context.Context, client.Client) (snapshot, error) {
 	filter := c.filterAt(now)
 	return func(ctx context.Context, agent client.Client) (snapshot, error) {
-		records, err := all(ctx, agent, filter)
+		records, err := allRecords(ctx, agent, filter)
 		if err != nil {
 			return snapshot{}, err
 		}

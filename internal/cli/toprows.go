@@ -89,7 +89,7 @@ func topRows(nodes bool, now func() time.Time) view[topRow] {
 	return v
 }
 
-// The method "topRows" queries the agents for start-ups and for pulls in progress.
+// topRows queries the agents for start-ups and for pulls in progress.
 func (a agentQuery) topRows(ctx context.Context, c topConfig) ([]topRow, []error, error) {
 	responses, failed, err := ofAgents(ctx, a, c.snapshotOf(a.Now()))
 	if err != nil {

@@ -25,8 +25,7 @@ const (
 // that did not respond.
 type query[T any] func(ctx context.Context) (items []T, failed []error, err error)
 
-// The function "show" queries the agents and prints the list. With -w, the function repeats the query and prints the
-// changed rows.
+// show queries the agents and prints the list. With -w, show repeats the query and prints the changed rows.
 func show[T any](ctx context.Context, a agentQuery, v view[T], o listOutput, limit time.Duration, ask query[T]) int {
 	items, failed, err := limited(ctx, limit, ask)
 	if err != nil {

@@ -26,10 +26,10 @@ type Fleet struct {
 	unknown      bool      // true if the sums of at least one node begin at an unknown time
 }
 
-// The type "cell" identifies one workload on one node.
+// cell identifies one workload on one node.
 type cell struct{ node, workload string }
 
-// The type "sum" contains the totals of some start-ups.
+// sum contains the totals of some start-ups.
 type sum struct {
 	startUps, failures, inProgress int // the number startUps excludes start-ups in progress
 	seconds                        float64

@@ -11,15 +11,14 @@ import (
 // leastSeconds is a tolerance, in seconds: a smaller lost time can be a rounding error of floating-point sums.
 const leastSeconds = 1e-6
 
-// The type "losses" contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of
-// both maps are equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost
-// time.
+// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
+// equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss // all workloads that the report compares
 }
 
-// The type "loss" contains the lost seconds of one cause or one workload.
+// loss contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
 	base    float64 // only for a workload: seconds that are not lost; the factor is (base + seconds) / base

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// The type "observations" serves the latest observations as a recording.
+// observations serves the latest observations as a recording.
 type observations struct {
 	latest io.WriterTo // latest observations; nil if the agent keeps no observations
 	logger *zap.Logger

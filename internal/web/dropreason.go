@@ -18,8 +18,8 @@ const (
 	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request
 )
 
-// The type "counters" counts connections, requests and responses that the server dropped, by reason. The type is safe
-// for concurrent use.
+// counters counts connections, requests and responses that the server dropped, by reason. It is safe for
+// concurrent use.
 type counters struct{ ended *prometheus.CounterVec }
 
 // newCounters registers the counters, unless registerer is nil.

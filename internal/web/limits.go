@@ -35,7 +35,7 @@ const (
 // a client takes about 200 bytes of memory.
 const maxClients = 1024
 
-// The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.
+// limits refuses requests that exceed a limit. It is safe for concurrent use.
 type limits struct {
 	server    *rate.Limiter
 	clients   *peer.Latest[*pace]
@@ -99,8 +99,8 @@ func writeBusy(w http.ResponseWriter) {
 	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests: try again")
 }
 
-// The type "slots" limits concurrent requests. Each request takes a slot. The slot in the channel "kept" is reserved
-// for clients that have read earlier responses.
+// slots limits concurrent requests. Each request takes a slot. The slot in the channel "kept" is reserved for clients
+// that have read earlier responses.
 type slots struct{ all, kept chan struct{} }
 
 func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }

@@ -17,7 +17,7 @@ const (
 	maxProfile     = 60
 )
 
-// The type "profiles" serves profiles of the agent. The command `go tool pprof` reads the profiles.
+// profiles serves profiles of the agent. The command `go tool pprof` reads the profiles.
 type profiles struct {
 	on     bool
 	one    chan struct{} // semaphore with capacity 1: one profile at a time

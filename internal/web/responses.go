@@ -44,7 +44,7 @@ const (
 	roomInterval = 10 * time.Millisecond
 )
 
-// The type "responses" limits the memory of all responses. The type is safe for concurrent use.
+// responses limits the memory of all responses. It is safe for concurrent use.
 type responses struct {
 	dropped counters
 	readers *peer.Latest[*reader]

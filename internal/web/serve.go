@@ -37,8 +37,8 @@ func CheckConfigFile(path string) (Asked, error) {
 		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
-// The function "serve" responds to requests as the web configuration file specifies, until the listener or the server
-// is closed. The middleware runs before the server's handler.
+// serve responds to requests as the web configuration file specifies, until the listener or the server is closed. The
+// middleware runs before the server's handler.
 func serve(l net.Listener, server *http.Server, config Config, middleware func(http.Handler) http.Handler) error {
 	if config.WebConfigFile == "" {
 		server.Handler = middleware(server.Handler)

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type "startUp" holds one start-up of a present pod, or of a deleted pod in the history.
+// startUp holds one start-up of a present pod, or of a deleted pod in the history.
 type startUp struct {
 	key       filter.Key
 	uid       string

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// The type "problem" is the body of every error response except the error responses of the health checks.
+// problem is the body of every error response except the error responses of the health checks.
 type problem = api.Problem
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {

@@ -13,7 +13,7 @@ const (
 	maxPredicted = 64
 )
 
-// The type "interval" is a range of possible durations. The true duration is at least low and at most high.
+// interval is a range of possible durations. The true duration is at least low and at most high.
 type interval struct{ low, high time.Duration }
 
 func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }

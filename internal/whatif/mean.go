@@ -117,8 +117,8 @@ func latestRecords(records []api.Record) []*api.Record {
 	return list
 }
 
-// The type "total" holds the sums of the predictions for one change. Durations are at most maxLength, so sums in
-// float64 are precise enough for means in microseconds.
+// total holds the sums of the predictions for one change. Durations are at most maxLength, so sums in float64 are
+// precise enough for means in microseconds.
 type total struct {
 	n                                      int
 	total, low, high, gain, gainLow, gains float64

@@ -22,7 +22,7 @@ const (
 	longWork = 2 * time.Second
 )
 
-// The type "change" describes one possible change of a start-up, and the time that the change saves.
+// change describes one possible change of a start-up, and the time that the change saves.
 type change struct {
 	id         api.WhatIf
 	container  string // empty if the change concerns the whole pod

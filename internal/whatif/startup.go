@@ -26,14 +26,14 @@ type startUp struct {
 	workEnd interval // the end of the kubelet's work
 }
 
-// The type "span" contains values of one phase.
+// span contains values of one phase.
 type span struct {
 	start, end time.Duration
 	most       time.Duration // see longestTime
 	others     bool          // see waitsForOthers
 }
 
-// The type "container" describes one container of the start-up.
+// container describes one container of the start-up.
 type container struct {
 	name  string
 	kind  timeline.ContainerKind

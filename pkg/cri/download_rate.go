@@ -26,13 +26,13 @@ type blobBytes struct {
 	startedAt time.Time
 }
 
-// receivedBytes counts the bytes of one image that arrived between the agent's queries. The method "afterQuery" returns
+// receivedBytes counts the bytes of one image that arrived between the agent's queries. Its method afterQuery returns
 // a new value of this type and does not change the old value.
 type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// earlierTotals holds the totals of earlier queries, the oldest first. The method "afterQuery" removes a total if a
+	// earlierTotals holds the totals of earlier queries, the oldest first. The method afterQuery removes a total if a
 	// later total is also at least minRateTime old.
 	earlierTotals []receivedTotal
 }
