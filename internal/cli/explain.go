@@ -28,18 +28,12 @@ type explainConfig struct {
 }
 
 func (c *explainConfig) table() flags.Table {
-	since := flags.Duration(&c.since, maxSince, "at most 7d, for example 1h or 2d")
 	own := flags.Table{
 		{
 			Name: "since", Value: "DURATION",
 			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 7d. Units: " +
 				"s, m, h, d. Without this flag, the command shows all known start-ups",
-			Set: func(value string) error {
-				if value == "" {
-					return nil
-				}
-				return since(value)
-			},
+			Set: flags.Duration(&c.since, maxSince, "at most 7d, for example 1h or 2d"),
 		},
 		{
 			Name: "revision", Value: "REVISION[,REVISION]", Set: c.setRevisions,

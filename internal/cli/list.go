@@ -151,9 +151,6 @@ func (o *listOutput) table(orders []string) flags.Table {
 			Name: "sort-by", Value: strings.Join(orders, "|"),
 			Help: "sort the rows by this column. The largest duration, size or factor is first",
 			Set: func(value string) error {
-				if value == "" {
-					return nil
-				}
 				// kubectl writes a sort key as {.KEY}
 				if key := strings.TrimPrefix(strings.Trim(value, "{}"), "."); slices.Contains(orders, key) {
 					value = key

@@ -231,7 +231,8 @@ func revisionTexts(known []string, numbers map[string]int64) string {
 // setRevisions stores the value of --revision.
 func (c *explainConfig) setRevisions(value string) error {
 	if value == "" {
-		return nil
+		return errors.New("the revision is empty: set one revision, or two revisions separated by a comma, or remove " +
+			"the flag")
 	}
 	c.revisions = strings.Split(value, ",")
 	if len(c.revisions) > 2 || slices.Contains(c.revisions, "") {

@@ -25,7 +25,8 @@ type Flag struct {
 	// Many is true if a user can give the flag several times. If Many is true, the function Set receives all values,
 	// one per line.
 	Many bool
-	// Set validates and stores the value. The error of Set lists the valid values.
+	// Set validates and stores the value. The error of Set lists the valid values. Parse does not call Set if the flag
+	// has neither a value nor a default.
 	Set func(value string) error
 	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values
 	// are unknown.
@@ -50,8 +51,9 @@ type givenValue struct {
 }
 
 // Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the
-// variable is also missing or empty, Parse uses the default. Parse returns the arguments that are not flags. If the
-// arguments request help, the error is ErrHelp. Any other error lists all problems, and names the flag of each problem.
+// variable is also missing or empty, Parse uses the default. A flag without a default then keeps its zero value. Parse
+// returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any other error lists
+// all problems, and names the flag of each problem.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -70,6 +72,8 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 		if !ok {
 			if f.Required {
 				problems = append(problems, fmt.Errorf("%s is required", f.names()))
+			}
+			if f.Required || f.Default == "" {
 				continue
 			}
 			g = givenValue{value: f.Default, from: withDashes(f.Name)}

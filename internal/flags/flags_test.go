@@ -108,12 +108,31 @@ func TestDuration(t *testing.T) {
 	if err := set("1h"); err != nil || got != time.Hour {
 		t.Errorf("%s, %v", got, err)
 	}
-	for _, value := range []string{"60", "10d", "-1m", "0", "61m", "", "m"} {
+	for _, value := range []string{"60", "10d", "-1m", "0", "61m", "m"} {
 		want := fmt.Sprintf("invalid duration %q: must be a number with the unit s, m or h, and must be at most 1h, "+
 			"for example 10m", value)
 		if err := set(value); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", value, err, want)
 		}
+	}
+}
+
+// TestEmptyValue has a script whose variable is unset: the text counts as unset, and the duration is an error.
+func TestEmptyValue(t *testing.T) {
+	var name string
+	var since time.Duration
+	table := Table{
+		{Name: "name", Value: "NAME", Set: Text(&name)},
+		{Name: "since", Value: "DURATION", Set: Duration(&since, time.Hour, "at most 1h, for example 10m")},
+	}
+	none := func(string) string { return "" }
+	if _, err := table.Parse([]string{"--name="}, none, 0); err != nil || name != "" || since != 0 {
+		t.Errorf("name %q, since %s, %v", name, since, err)
+	}
+	const want = "--since: the duration is empty: set a number with the unit s, m or h, at most 1h, for example " +
+		"10m, or remove the flag"
+	if _, err := table.Parse([]string{"--since="}, none, 0); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

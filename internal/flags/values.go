@@ -55,7 +55,8 @@ func switchValue(value string) (set, ok bool) {
 
 // Duration returns a function for Flag.Set that accepts a duration above zero, up to the argument "most", and stores
 // the duration in the argument "target". If "most" is at least a day, the duration can also be a number of days, such
-// as 2d. The error contains the argument "valid", which states the limit and an example.
+// as 2d. The error contains the argument "valid", which states the limit and an example. An empty duration is an error,
+// because a script with an unset variable must not silently lose its limit.
 func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
 	const day = 24 * time.Hour
 	units := "s, m or h"
@@ -63,6 +64,10 @@ func Duration(target *time.Duration, most time.Duration, valid string) func(stri
 		units = "s, m, h or d"
 	}
 	return func(value string) error {
+		if value == "" {
+			return fmt.Errorf("the duration is empty: set a number with the unit %s, %s, or remove the flag", units,
+				valid)
+		}
 		duration, err := time.ParseDuration(value)
 		if days, ok := strings.CutSuffix(value, "d"); ok && most >= day {
 			var number uint64
