@@ -153,10 +153,9 @@ func TestWidthCutsLines(t *testing.T) {
 // TestNarrowTerminal checks that the rows of all tables fit on a narrow terminal.
 func TestNarrowTerminal(t *testing.T) {
 	server := clusterOf(t, shop())
-	for command, widths := range map[string][]int{"top": {80}, "explain": {80}, "pulls": {80}, "nodes": {80},
-		"registries": {80}, "report": {80, 60}, "explain web-7d4b9-x2x8a -n shop": {80, 60},
-		"explain deploy/web -n shop": {80, 60}} {
-		for _, width := range widths {
+	for _, command := range []string{"top", "top -o wide", "explain", "pulls", "nodes", "registries", "report",
+		"node worker-1", "explain web-7d4b9-x2x8a -n shop", "explain deploy/web -n shop"} {
+		for width := minWidth; width <= 80; width++ {
 			got := atNoon(t, server, append(strings.Fields(command), fmt.Sprintf("--width=%d", width))...)
 			for line := range strings.Lines(got.stdout) {
 				if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > width {
@@ -189,6 +188,14 @@ func TestResourcesAreRefused(t *testing.T) {
 		"--sort-by color":                   "must be duration, phase, cause",
 		"--sort-by={.spec}":                 `invalid value "{.spec}": must be duration`,
 		"-o json --no-headers":              "--no-headers requires -o table or -o wide",
+		"-o=":                               `invalid value "": must be table`,
+		"--sort-by=":                        `invalid value "": must be duration`,
+		"--width=":                          `invalid width "": must be 60 to 1023 columns`,
+		"--width=59":                        `invalid width "59": must be 60 to 1023 columns`,
+		"--width=1024":                      `invalid width "1024": must be 60 to 1023 columns`,
+		"--since=":                          "--since: the duration is empty: set a number",
+		"--timeout=":                        "--timeout: the duration is empty: set a number",
+		"deploy/web -n shop --revision=":    "--revision: the revision is empty: set one revision",
 		"-o xml":                            "must be table, wide, json, yaml or name",
 		"web-0 --as jane --server=http://x": "--as cannot be combined with --server",
 		"node/worker-1 --server=http://x":   "accepts no node name",

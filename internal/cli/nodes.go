@@ -136,12 +136,12 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 func nodesView() view[listedNode] {
 	return view[listedNode]{
 		columns: []column[listedNode]{
-			{title: "NODE", shorten: terminal.Clip, cell: listedNode.name},
+			{title: "NODE", shorten: terminal.ClipMiddle, optional: true, cell: listedNode.name},
 			{title: "FACTOR", right: true, cell: func(n listedNode) string { return factorText(n.factor.Factor) },
 				style: func(n listedNode) terminal.Style { return factorStyle(n.factor.Factor, slowNode) }},
 			{title: "STARTING", right: true, cell: func(n listedNode) string { return fmt.Sprint(n.starting()) }},
 			{title: "WORST PHASE", shorten: terminal.Clip, cell: listedNode.worst},
-			{title: "CAUSE", cell: listedNode.cause, style: func(n listedNode) terminal.Style {
+			{title: "CAUSE", optional: true, cell: listedNode.cause, style: func(n listedNode) terminal.Style {
 				return render.CauseStyle(timeline.Cause(n.cause()))
 			}},
 			{title: "EVIDENCE", shorten: terminal.Clip, cell: listedNode.quality},
@@ -155,9 +155,8 @@ func nodesView() view[listedNode] {
 				return cmp.Or(terminal.Clean(n.node.Agent.Version), "-")
 			}},
 			{
-				title:   "NOTE",
-				shorten: terminal.Clip,
-				cell:    func(n listedNode) string { return terminal.Clean(n.factor.Why) },
+				title: "NOTE", shorten: terminal.Clip, optional: true,
+				cell: func(n listedNode) string { return terminal.Clean(n.factor.Why) },
 			},
 		},
 		orders: nodeOrders(), empty: "no nodes",

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // TestLostInShowsMostLostWork checks the limits of the column LOST IN: two kinds of work, and no kinds with little or
@@ -23,6 +25,24 @@ func TestLostInShowsMostLostWork(t *testing.T) {
 	} {
 		if got := (listedNode{factor: factor.Node{LostIn: lost}}).lostIn(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestLongNodeNamesKeepTheirEnds checks that a narrow table distinguishes nodes whose names differ only at one end.
+func TestLongNodeNamesKeepTheirEnds(t *testing.T) {
+	for _, names := range [][]string{
+		{"gke-fleet-default-pool-1a2b3c4d-x5y6", "gke-fleet-default-pool-1a2b3c4d-z7w8"},
+		{"a-fleet-default-pool-1a2b3c4d-x5y6", "b-fleet-default-pool-1a2b3c4d-x5y6"},
+	} {
+		var rows []listedNode
+		for _, name := range names {
+			rows = append(rows, listedNode{node: api.NodeRecord{Node: name}})
+		}
+		text := nodesView().table(rows, listOutput{}, terminal.Page{Columns: minWidth, Fit: true}, false)
+		lines := strings.Split(text, "\n")
+		if lines[0] == lines[1] || !strings.Contains(lines[0], "…") {
+			t.Errorf("nodes %q:\n%s", names, text)
 		}
 	}
 }

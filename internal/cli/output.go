@@ -51,18 +51,17 @@ func (o *output) table(formats ...string) flags.Table {
 			Help: "use of colors. \"auto\": colors on a terminal, unless the environment variable NO_COLOR is set",
 			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
-		{
-			Name: "width", Value: "COLUMNS",
-			Help: "preferred width of a line, 1 to 1023 columns. The command shortens or omits columns of wider " +
-				"tables, but never shortens a number. The default is the width of the terminal. If the output is " +
-				"not a terminal, the command changes no column by default",
-			Set: func(value string) error {
-				if value == "" {
-					return nil
-				}
-				return setWidth(&o.width)(value)
-			},
-		},
+		widthFlag(&o.width),
+	}
+}
+
+// widthFlag returns the flag for the width of the output. Without the flag, the width keeps its value 0.
+func widthFlag(width *int) flags.Flag {
+	return flags.Flag{
+		Name: "width", Value: "COLUMNS", Set: setWidth(width),
+		Help: fmt.Sprintf("preferred width of a line, %d to %d columns. The command shortens or omits columns of "+
+			"wider tables, but never shortens a number. The default is the width of the terminal. If the output is "+
+			"not a terminal, the command changes no column by default", minWidth, maxWidth),
 	}
 }
 
@@ -79,14 +78,20 @@ func formatHelp(formats []string) string {
 	return help
 }
 
+// Limits of --width in terminal cells. With usual names, all tables except those of -o wide fit into minWidth.
+const (
+	minWidth = 60
+	maxWidth = 1023
+)
+
 // setWidth returns a function that parses and stores a number of terminal cells.
 func setWidth(target *int) func(string) error {
 	return func(value string) error {
-		width, err := strconv.ParseUint(value, 10, 10)
-		if err != nil || width == 0 {
-			return fmt.Errorf("invalid width %q: must be 1 to 1023 columns", value)
+		width, err := strconv.Atoi(value)
+		if err != nil || width < minWidth || width > maxWidth {
+			return fmt.Errorf("invalid width %q: must be %d to %d columns", value, minWidth, maxWidth)
 		}
-		*target = int(width)
+		*target = width
 		return nil
 	}
 }

@@ -119,9 +119,10 @@ func latestFirst(x, y listedPull) int {
 // pulls returns the view of a list of pulls. If the argument "nodes" is true, the list has a column with the node.
 func pulls(nodes bool) view[listedPull] {
 	columns := []column[listedPull]{
-		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},
+		{title: "NODE", shorten: terminal.ClipMiddle, optional: true,
+			cell: func(p listedPull) string { return terminal.Clean(p.node) }},
 		{title: "POD", shorten: terminal.ClipStart, cell: listedPull.pod},
-		{title: "CONTAINER", shorten: terminal.Clip, cell: listedPull.container},
+		{title: "CONTAINER", shorten: terminal.Clip, optional: true, cell: listedPull.container},
 		{title: "STATE", shorten: terminal.Clip, cell: listedPull.stateAndRate, style: listedPull.style},
 		{title: "AGE", right: true, optional: true, cell: listedPull.age},
 		{title: "QUEUE", right: true, optional: true, cell: func(p listedPull) string { return p.texts().Queue }},

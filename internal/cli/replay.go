@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/flags"
@@ -26,7 +25,7 @@ const outputWaterfall = "waterfall"
 type replayConfig struct {
 	pod    podName // the selected pod; the zero value selects all pods
 	output string  // outputWaterfall or outputJSON
-	width  int     // width in terminal cells
+	width  int     // width in terminal cells; 0 for the width of the terminal
 }
 
 func (c *replayConfig) table() flags.Table {
@@ -46,10 +45,7 @@ func (c *replayConfig) table() flags.Table {
 				"start-up",
 			Set: flags.Choice(&c.output, outputWaterfall, outputJSON),
 		},
-		{
-			Name: "width", Value: "COLUMNS", Default: strconv.Itoa(defaultColumns),
-			Help: "maximum width of a waterfall, 1 to 1023 columns", Set: setWidth(&c.width),
-		},
+		widthFlag(&c.width),
 	}
 }
 
@@ -87,7 +83,8 @@ func runReplay(_ context.Context, call Call) int {
 		timelines, err = c.chosen(timelines)
 	}
 	if err == nil {
-		err = c.print(call.Stdout, timelines)
+		page := output{color: colorNever, width: c.width}.page(call.Stdout, call.Getenv)
+		err = c.print(call.Stdout, page, timelines)
 	}
 	if err != nil {
 		return call.Fail(err)
@@ -131,7 +128,7 @@ func (c *replayConfig) chosen(timelines []timeline.Timeline) ([]timeline.Timelin
 	return timelines, nil
 }
 
-func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error {
+func (c *replayConfig) print(out io.Writer, page terminal.Page, timelines []timeline.Timeline) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	for i, t := range timelines {
@@ -140,9 +137,9 @@ func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error
 		case c.output == outputJSON:
 			err = encoder.Encode(api.NewRecord(t))
 		case i == 0:
-			_, err = io.WriteString(out, render.Waterfall(api.NewRecord(t), terminal.Page{Columns: c.width}))
+			_, err = io.WriteString(out, render.Waterfall(api.NewRecord(t), page))
 		default:
-			_, err = io.WriteString(out, "\n"+render.Waterfall(api.NewRecord(t), terminal.Page{Columns: c.width}))
+			_, err = io.WriteString(out, "\n"+render.Waterfall(api.NewRecord(t), page))
 		}
 		if err != nil {
 			return fmt.Errorf("write to standard output: %w", err)

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 const coldStart = "../recording/testdata/cold-start.jsonl"
@@ -34,6 +37,21 @@ func TestReplayPrintsWaterfall(t *testing.T) {
 	for _, args := range [][]string{{coldStart}, {"--pod", "shop/web-0", "-o", "waterfall", coldStart}} {
 		if code, stdout, stderr := replayed(t, args...); code != ExitOK || stdout != string(want) || stderr != "" {
 			t.Errorf("%q: exit %d, stderr %q, stdout\n%s", args, code, stderr, stdout)
+		}
+	}
+}
+
+// TestReplayFitsWidth checks that --width limits all lines.
+func TestReplayFitsWidth(t *testing.T) {
+	for _, width := range []int{minWidth, 70, 80, 100} {
+		code, stdout, stderr := replayed(t, "--width", strconv.Itoa(width), coldStart)
+		if code != ExitOK || stdout == "" {
+			t.Errorf("exit %d, %s", code, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > width {
+				t.Errorf("--width=%d: a line has %d cells: %q", width, cells, line)
+			}
 		}
 	}
 }
@@ -95,6 +113,8 @@ func TestReplayFails(t *testing.T) {
 			`--pod: invalid pod "web-0": must be NAMESPACE/POD`},
 		"a wrong output": {[]string{"-o", "xml", coldStart}, ExitUsage,
 			`-o: invalid value "xml": must be waterfall or json`},
+		"a small width": {[]string{"--width=59", coldStart}, ExitUsage,
+			`invalid width "59": must be 60 to 1023 columns`},
 		"no such file": {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
 		"no such pod":  {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {

@@ -21,7 +21,7 @@ const maxListed = 20_000
 // node.
 func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 	columns := []column[api.Record]{
-		{title: "NODE", shorten: terminal.Clip, cell: nodeOf},
+		{title: "NODE", shorten: terminal.ClipMiddle, optional: true, cell: nodeOf},
 		{title: "POD", shorten: terminal.ClipStart, cell: podOf},
 		{title: "STATE", cell: stateText, style: stateStyle},
 		{

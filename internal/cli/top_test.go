@@ -13,6 +13,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -39,18 +40,39 @@ func TestTopForgetsDeletedAgent(t *testing.T) {
 	f.wait()
 }
 
+// TestTopRowsFitNarrowTerminal checks that the table of top -w fits on narrow terminals, with and without nodes.
+func TestTopRowsFitNarrowTerminal(t *testing.T) {
+	starting := topRow{Record: api.Record{Namespace: "shop", Name: "cart-1", State: timeline.StateStarting,
+		Node: "gke-fleet-default-pool-1a2b3c4d-x5y6", Total: api.Seconds(94 * time.Second), Reason: "ImagePullBackOff",
+		Phases: []api.PhaseRecord{{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Container: "app",
+			Length: api.Seconds(94 * time.Second), Open: true}}}}
+	over := starting
+	over.State, over.Phases, over.Verdict = timeline.StateReady, nil, "94.5 s to ready: 90 s pulling from quay.example"
+	for _, nodes := range []bool{true, false} {
+		v := topRows(nodes, func() time.Time { return noon })
+		for width := minWidth; width <= 120; width++ {
+			text := v.table([]topRow{starting, over}, listOutput{}, terminal.Page{Columns: width, Fit: true}, true)
+			for line := range strings.Lines(text) {
+				if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > width {
+					t.Fatalf("%d columns: a line has %d cells: %q", width, cells, line)
+				}
+			}
+		}
+	}
+}
+
 func TestKeys(t *testing.T) {
-	in, terminal := io.Pipe()
+	in, console := io.Pipe()
 	typed := keys(in)
 	for _, text := range []string{"\x1bOQ", "aq"} { // the function key F2, and two other keys
-		if _, err := io.WriteString(terminal, text); err != nil {
+		if _, err := io.WriteString(console, text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := string([]byte{<-typed, <-typed}); got != "aq" {
 		t.Errorf("typed %q", got)
 	}
-	terminal.Close()
+	console.Close()
 }
 
 // TestTopOfNamespace checks that top does not count pulls of other namespaces.

@@ -53,22 +53,23 @@ func topRows(nodes bool, now func() time.Time) view[topRow] {
 	total := func(r topRow) string { return render.LengthText(r.Total.Duration()) }
 	causeStyle := func(r topRow) terminal.Style { return render.CauseStyle(r.open().Cause) }
 	columns := []column[topRow]{
-		{title: "NODE", shorten: terminal.Clip, cell: func(r topRow) string { return nodeOf(r.Record) }},
+		{title: "NODE", shorten: terminal.ClipMiddle, optional: true,
+			cell: func(r topRow) string { return nodeOf(r.Record) }},
 		{title: "POD", shorten: terminal.ClipStart, cell: func(r topRow) string { return podOf(r.Record) }},
 		{title: "STATE", cell: func(r topRow) string { return stateText(r.Record) },
 			style: func(r topRow) terminal.Style { return stateStyle(r.Record) }},
-		{title: "AGE", right: true, cell: only(true, total)},
+		{title: "AGE", right: true, optional: true, cell: only(true, total)},
 		{title: "PHASE", shorten: terminal.Clip, style: causeStyle,
 			cell: only(true, func(r topRow) string { return terminal.Clean(string(r.open().Phase)) })},
 		{title: "FOR", right: true,
 			cell: only(true, func(r topRow) string { return render.LengthText(r.open().Length.Duration()) })},
-		{title: "CAUSE", shorten: terminal.Clip, style: causeStyle,
+		{title: "CAUSE", shorten: terminal.Clip, optional: true, style: causeStyle,
 			cell: only(true, func(r topRow) string { return terminal.Clean(string(r.open().Cause)) })},
-		{title: "WHERE", shorten: terminal.Clip, cell: only(true, func(r topRow) string {
+		{title: "WHERE", shorten: terminal.Clip, optional: true, cell: only(true, func(r topRow) string {
 			return render.WhereText(r.open().Container, r.open().Attempt, r.progress, render.ReasonText(r.Record))
 		})},
 		{title: "TOOK", right: true, cell: only(false, total)},
-		{title: "VERDICT", shorten: terminal.Clip,
+		{title: "VERDICT", shorten: terminal.Clip, optional: true,
 			cell: only(false, func(r topRow) string { return terminal.Clean(r.Verdict) })},
 		{title: "ACCURACY", wide: true, right: true,
 			cell: func(r topRow) string { return render.AccuracyText(r.TotalError.Duration()) }},

@@ -13,8 +13,8 @@ const leastColumn = 10
 // Column is the format of a column.
 type Column struct {
 	Right bool // whether to align the column to the right
-	// Shorten shortens the cells of the column if the table is too wide. Shorten is Clip or ClipStart. Shorten is
-	// nil for a column that the table must not shorten.
+	// Shorten shortens the cells of the column if the table is too wide. Shorten is Clip, ClipStart or
+	// ClipMiddle. Shorten is nil for a column that the table must not shorten.
 	Shorten func(text string, cells int) string
 	// Optional is true if the table omits the column on a page that is too narrow even for shortened columns.
 	Optional bool

@@ -106,6 +106,26 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
+// ClipMiddle shortens a clean text to a number of cells, with an ellipsis in the middle of the text. Use ClipMiddle for
+// names that can differ at both ends, such as names of nodes.
+func ClipMiddle(text string, cells int) string {
+	if Cells(text) <= cells {
+		return text
+	}
+	if cells < 1 {
+		return ""
+	}
+	end := ClipStart(text, cells/2+1) // begins with the ellipsis
+	return strings.TrimSuffix(Clip(text, cells-Cells(end)+1), ellipsis) + end
+}
+
+// maxName is the maximum number of cells of a name in an error. Names are usually much shorter. A longer text is often
+// not a name, for example the output of another command.
+const maxName = 100
+
+// ShortName shortens a name for an error, with an ellipsis in the middle of the name.
+func ShortName(name string) string { return ClipMiddle(name, maxName) }
+
 // Wrap breaks a clean text between words, so that each line fits into the columns. Wrap does not break the text between
 // a number and its unit. If a word is longer than a line, Wrap breaks the word at the end of the line. Wrap indents all
 // lines except the first line.

@@ -28,23 +28,28 @@ func TestClean(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	for _, test := range []struct {
-		text       string
-		cells      int
-		end, start string
+		text  string
+		cells int
+		// the results of Clip, ClipStart and ClipMiddle
+		end, start, middle string
 	}{
-		{"abcdef", 6, "abcdef", "abcdef"},
-		{"abcdef", 4, "abc…", "…def"},
-		{"abcdef", 1, "…", "…"},
-		{"abcdef", 0, "", ""},
-		{"漢字漢字", 8, "漢字漢字", "漢字漢字"},
-		{"漢字漢字", 5, "漢字…", "…漢字"},
-		{"漢字漢字", 4, "漢…", "…字"},
+		{"abcdef", 6, "abcdef", "abcdef", "abcdef"},
+		{"abcdef", 4, "abc…", "…def", "a…ef"},
+		{"abcdef", 1, "…", "…", "…"},
+		{"abcdef", 0, "", "", ""},
+		{"abcdef", 5, "abcd…", "…cdef", "ab…ef"},
+		{"漢字漢字", 8, "漢字漢字", "漢字漢字", "漢字漢字"},
+		{"漢字漢字", 5, "漢字…", "…漢字", "漢…字"},
+		{"漢字漢字", 4, "漢…", "…字", "…字"},
 	} {
 		if got := Clip(test.text, test.cells); got != test.end {
 			t.Errorf("Clip(%q, %d) = %q, want %q", test.text, test.cells, got, test.end)
 		}
 		if got := ClipStart(test.text, test.cells); got != test.start {
 			t.Errorf("ClipStart(%q, %d) = %q, want %q", test.text, test.cells, got, test.start)
+		}
+		if got := ClipMiddle(test.text, test.cells); got != test.middle {
+			t.Errorf("ClipMiddle(%q, %d) = %q, want %q", test.text, test.cells, got, test.middle)
 		}
 	}
 }
@@ -103,7 +108,7 @@ func FuzzLayout(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, cells int) {
 		cells &= 0xff
 		text = Clean(text)
-		for _, short := range []string{Clip(text, cells), ClipStart(text, cells)} {
+		for _, short := range []string{Clip(text, cells), ClipStart(text, cells), ClipMiddle(text, cells)} {
 			if Cells(short) > cells || !utf8.ValidString(short) {
 				t.Errorf("%q has more than %d cells", short, cells)
 			}

@@ -199,8 +199,11 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 		return b.emptyTable(page, "no pods are starting on a node",
 			"pods without a node: kubectl get pods -A --field-selector=spec.nodeName=")
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
-		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{
+		{Shorten: terminal.ClipMiddle, Optional: true}, {Shorten: terminal.ClipStart}, {Right: true, Optional: true},
+		{Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip, Optional: true},
+		{Shorten: terminal.Clip, Optional: true},
+	}}
 	b.heading(&layout, "NODE", "STARTING", "AGE", "PHASE", "FOR", "CAUSE", "WHERE")
 	progress := b.pullsByNode()
 	for _, r := range rows {
@@ -228,8 +231,8 @@ func (b *Board) emptyTable(page terminal.Page, text ...string) []string {
 // heading adds the titles of a table's columns, including the columns of -o wide.
 func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	if b.layout.Wide {
-		layout.Columns = append(layout.Columns, terminal.Column{Right: true},
-			terminal.Column{Shorten: terminal.Clip})
+		layout.Columns = append(layout.Columns, terminal.Column{Right: true, Optional: true},
+			terminal.Column{Shorten: terminal.Clip, Optional: true})
 		titles = append(titles, "ACCURACY", "OWNER")
 	}
 	if !b.layout.NoHeaders {
@@ -276,8 +279,10 @@ func (b *Board) completedTable(rows []row, now time.Time, page terminal.Page) []
 	if len(rows) == 0 {
 		return b.emptyTable(page, "no pods started recently")
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
-		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{
+		{Shorten: terminal.ClipMiddle, Optional: true}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true, Optional: true}, {Shorten: terminal.Clip, Optional: true},
+	}}
 	b.heading(&layout, "NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
 	for _, r := range rows {
 		at := layout.Rows()
