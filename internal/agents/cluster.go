@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -94,10 +95,10 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := getPath[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
-		return "", fmt.Errorf("get pod %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("get pod %s/%s: %w", terminal.ShortName(namespace), terminal.ShortName(name), err)
 	}
 	if pod.Spec.NodeName == "" {
-		return "", fmt.Errorf("pod %s/%s: %w", namespace, name, ErrNotBound)
+		return "", fmt.Errorf("pod %s/%s: %w", terminal.ShortName(namespace), terminal.ShortName(name), ErrNotBound)
 	}
 	return pod.Spec.NodeName, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -29,7 +30,8 @@ var ErrNoAgentOnNode = fmt.Errorf("%w on node", ErrNoAgent)
 
 // NoAgentOn returns the error that a node has no agent in a namespace. The error wraps ErrNoAgentOnNode.
 func NoAgentOn(node, namespace string) error {
-	return fmt.Errorf("%w %q: no pod of podlapse runs on this node in namespace %s", ErrNoAgentOnNode, node, namespace)
+	return fmt.Errorf("%w %q: no pod of podlapse runs on this node in namespace %s", ErrNoAgentOnNode,
+		terminal.ShortName(node), namespace)
 }
 
 // Agent is an agent that the method Agents found in a cluster, or an agent whose address the user gave.

@@ -83,7 +83,8 @@ func fleetCommands() []Command {
 			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
 			Usage:   "[NODE] [flags]",
 			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the " +
-				"time of the same work on the\nother nodes. A factor of 1 is normal.",
+				"time of the same work on the\nother nodes. A factor of 1 is normal.\nWith --server, the command " +
+				"lists the node of the agent at the URL, and accepts no NODE.",
 			Examples: []Example{
 				{"List the nodes, the slowest first", "nodes --sort-by factor"},
 				{"Show one node, with its factor against all other nodes", "nodes worker-1"},
@@ -98,9 +99,10 @@ func fleetCommands() []Command {
 				return c.table(), &c.target
 			}),
 			Summary: "show the start-up of one node, from its boot until the first workload pod was ready",
-			Usage:   "NODE [flags]",
+			Usage:   "NODE [flags] | --server=URL [flags]",
 			Description: "Shows the verdict, the phases with their causes, the start-up taints, and the start-ups of " +
-				"the DaemonSets' pods.\nThe agent of the node must run with --node-startup.",
+				"the DaemonSets' pods.\nThe agent of the node must run with --node-startup.\nWith --server, the " +
+				"command shows the node of the agent at the URL, and accepts no NODE.",
 			Examples: []Example{
 				{"Show where the start-up time of a node went", "node worker-1"},
 				{"Print the record as JSON", "node worker-1 -o json"},

@@ -228,7 +228,8 @@ func uniqueErrors(failed []error) []error {
 // onNode returns the start-ups on one node that match the flags.
 func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]api.Record, error) {
 	if a.target.node != "" && a.target.node != r.name {
-		return nil, fmt.Errorf("%s and --node %s name different nodes: remove %s or --node", r, a.target.node, r)
+		return nil, fmt.Errorf("%s and --node %s name different nodes: remove %s or --node", r,
+			terminal.ShortName(a.target.node), r)
 	}
 	found, err := a.agents(ctx, r.name)
 	if err != nil {
@@ -276,8 +277,8 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 		bound, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name)
 		switch {
 		case errors.Is(err, agents.ErrNotBound):
-			return api.Record{}, nil, fmt.Errorf("%w: to see why, run kubectl describe pod %s -n %s", err, pod.name,
-				pod.namespace)
+			return api.Record{}, nil, fmt.Errorf("%w: to see why, run kubectl describe pod %s -n %s", err,
+				terminal.ShortName(pod.name), terminal.ShortName(pod.namespace))
 		case err != nil && !mayBeGone(err):
 			return api.Record{}, nil, err
 		}
@@ -313,8 +314,8 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 		return latest, failed, nil
 	case len(failed) > 0:
 		text, first := a.missing(failed)
-		return api.Record{}, nil, fmt.Errorf("%s, and the other agents do not know pod %s/%s; the first error is: %w",
-			text, pod.namespace, pod.name, first)
+		return api.Record{}, nil, fmt.Errorf("%s, and the other agents do not know %s; the first error is: %w", text,
+			pod, first)
 	}
 	return api.Record{}, nil, unknownPod(pod, len(responses))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/resourcetype"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // maxPageConnections is the maximum number of open connections from browsers. If this number of connections is open,
@@ -93,10 +94,11 @@ func oneNode(args []string, flag string) (string, error) {
 	}
 	switch {
 	case kind != kindNode, len(args) > 0 && node == "":
-		return "", fmt.Errorf("invalid argument %q: must be the name of one node", strings.Join(args, " "))
+		return "", fmt.Errorf("invalid argument %q: must be the name of one node",
+			terminal.ShortName(strings.Join(args, " ")))
 	case flag != "" && flag != node:
 		return "", fmt.Errorf("the argument names node %s, but --node names node %s: remove the argument or --node",
-			node, flag)
+			terminal.ShortName(node), terminal.ShortName(flag))
 	}
 	return node, nil
 }

@@ -126,7 +126,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 			return c.Run(ctx, call)
 		}
 	}
-	text := fmt.Sprintf("unknown command %q", call.Command)
+	text := fmt.Sprintf("unknown command %q", terminal.ShortName(call.Command))
 	if similar := completions(call).SuggestionsFor(call.Command); len(similar) > 0 {
 		text += ": did you mean " + flags.OneOf(similar) + "?"
 	}

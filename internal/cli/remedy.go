@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -96,15 +97,15 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 			a.Program.Name, node)
 	}
 	return fmt.Errorf("%w\nAn agent knows only the pods of its own node. Check the pod's name, namespace (-n) and "+
-		"node: kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
+		"node: kubectl get pod %s -n %s -o wide. %s", err, terminal.ShortName(pod.name),
+		terminal.ShortName(pod.namespace), pod.asWorkload())
 }
 
 // unknownPod returns the error for a pod that no agent knows.
 func unknownPod(pod resource, asked int) error {
-	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). "+
+	return fmt.Errorf("%w: no agent knows the %s (agents asked: %d): check the name and the namespace (-n). "+
 		"%s An agent remembers only the latest deleted pods, and forgets all deleted pods when the agent restarts",
-		errUnknownPod, pod.namespace,
-		pod.name, asked, pod.asWorkload())
+		errUnknownPod, pod, asked, pod.asWorkload())
 }
 
 // unknownWorkload returns the error for a workload if no agent knows one of its start-ups. If the argument "since" is
@@ -117,12 +118,19 @@ func unknownWorkload(r resource, since time.Time) error {
 	}
 	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Agents know only pods "+
 		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent remembers only the "+
-		"latest deleted pods, and forgets all deleted pods when the agent restarts", errUnknownPod, r, r.namespace)
+		"latest deleted pods, and forgets all deleted pods when the agent restarts", errUnknownPod, r,
+		terminal.ShortName(r.namespace))
 }
 
-// asWorkload returns the hint for a user who gave the name of a workload as the name of a pod.
+// asWorkload returns the hint for a user who gave the name of a workload as the name of a pod, or who misspelled the
+// type of a resource.
 func (r resource) asWorkload() string {
-	return "For a workload, use TYPE/NAME, for example deploy/" + r.name + "."
+	name := terminal.ShortName(r.name)
+	if r.similar != "" {
+		return fmt.Sprintf("If %s is not a namespace, did you mean %s/%s?", terminal.ShortName(r.namespace),
+			r.similar, name)
+	}
+	return "For a workload, use TYPE/NAME, for example deploy/" + name + "."
 }
 
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {

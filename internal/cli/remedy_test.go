@@ -116,3 +116,34 @@ func TestUnreachableKubelet(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsShortenLongNames gives the command 400 characters that are not a name.
+func TestErrorsShortenLongNames(t *testing.T) {
+	server := clusterOf(t, shop())
+	long := strings.Repeat("a", 200) + strings.Repeat("z", 200)
+	for _, command := range []string{"explain X -n shop", "explain shop/X", "explain X/web", "explain deploy/X -n shop",
+		"explain X -A", "explain a/X/c", "explain X/web -n shop", "explain svc/X", "explain X.apps/web",
+		"explain node/X", "nodes X", "nodes X --node worker-1", "node pod/X", "page X", "X"} {
+		got := atNoon(t, server, strings.Fields(strings.ReplaceAll(command, "X", long))...)
+		if got.code == ExitOK || strings.Contains(got.stderr, strings.Repeat("a", 101)) ||
+			!strings.Contains(got.stderr, "a…") && !strings.Contains(got.stderr, "…z") {
+			t.Errorf("%s: exit %d, %s", command, got.code, got.stderr)
+		}
+	}
+}
+
+// TestErrorsSuggestType misspells the type of a resource, so that the command takes the type for a namespace.
+func TestErrorsSuggestType(t *testing.T) {
+	server := clusterOf(t, shop())
+	const want = "If deploymnt is not a namespace, did you mean deployment/web?"
+	atNoon(t, server, "explain", "deploymnt/web").must(t, ExitNotFound, "", "the namespace (-n). "+want+" An agent")
+	atNoon(t, server, "explain", "deploymnt/web", "--node=worker-1").must(t, ExitNotFound, "", want)
+	atNoon(t, server, "explain", "web", "-n", "deploymnt").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
+}
+
+// TestEmptyTextIsUnset checks that an empty text counts as unset, as in kubectl.
+func TestEmptyTextIsUnset(t *testing.T) {
+	server := clusterOf(t, shop())
+	args := strings.Fields("explain web-0 --namespace= --selector= --node= --kubeconfig= --server= --context= --as=")
+	atNoon(t, server, args...).must(t, ExitNotFound, "", "no agent knows the pod default/web-0 (agents asked: 3)")
+}

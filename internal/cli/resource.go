@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/resourcetype"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // Kinds of resources that are not workloads. The kinds of workloads are spelled as in owner references, for example
@@ -36,15 +37,18 @@ const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 type resource struct {
 	kind            string
 	namespace, name string // namespace is empty for a node
+	// similar is the resource type that the user perhaps meant by the namespace in the argument NAMESPACE/POD. similar
+	// is empty if the namespace is not similar to a resource type.
+	similar string
 }
 
 // String returns the kind, the namespace and the name of the resource for messages.
 func (r resource) String() string {
-	text := strings.ToLower(r.kind) + " " + r.name
+	text := terminal.ShortName(r.name)
 	if r.namespace != "" {
-		text = strings.ToLower(r.kind) + " " + r.namespace + "/" + r.name
+		text = terminal.ShortName(r.namespace) + "/" + text
 	}
-	return text
+	return strings.ToLower(r.kind) + " " + text
 }
 
 // resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. resources also accepts
@@ -65,7 +69,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
 				return nil, fmt.Errorf("invalid name %q after the type %s: use either TYPE NAME... or TYPE/NAME",
-					name, args[0])
+					terminal.ShortName(name), args[0])
 			}
 			found = append(found, resource{kind: kind, name: name})
 		}
@@ -88,13 +92,15 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 		first, name = "pod", arg
 	}
 	if first == "" || name == "" || strings.Contains(name, "/") {
-		return resource{}, fmt.Errorf("invalid resource %q: must be POD, TYPE/NAME or NAMESPACE/POD", arg)
+		return resource{}, fmt.Errorf("invalid resource %q: must be POD, TYPE/NAME or NAMESPACE/POD",
+			terminal.ShortName(arg))
 	}
 	if kind, ok := resourcetype.KindOf(first); ok {
 		return resource{kind: kind, name: name}, nil
 	}
 	dotted := strings.Contains(first, ".") // the name of a namespace contains no dot
 	if dotted || slices.Contains(slices.Concat(otherTypes, namespaceType), strings.ToLower(first)) {
+		first, name := terminal.ShortName(first), terminal.ShortName(name)
 		text := fmt.Sprintf("resources of type %s have no start-ups: use one of %s", first, knownTypes)
 		switch {
 		case slices.Contains(namespaceType, strings.ToLower(first)):
@@ -107,9 +113,13 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	if n := r.target.namespace; n != "" && n != first {
 		return resource{}, fmt.Errorf(
 			"pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces",
-			arg, first, n)
+			terminal.ShortName(arg), terminal.ShortName(first), terminal.ShortName(n))
 	}
-	return resource{kind: kindPod, namespace: first, name: name}, nil
+	one := resource{kind: kindPod, namespace: first, name: name}
+	if hasSlash {
+		one.similar = resourcetype.Similar(first)
+	}
+	return one, nil
 }
 
 // withNamespaces adds the current namespace to resources that have no namespace.

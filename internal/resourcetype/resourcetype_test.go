@@ -21,3 +21,16 @@ func TestKindOf(t *testing.T) {
 		t.Errorf("the kind of a custom resource: %q", kind)
 	}
 }
+
+// TestSimilar has typical typing errors, and namespaces whose names resemble short names of types.
+func TestSimilar(t *testing.T) {
+	for word, want := range map[string]string{
+		"deploymnt": "deployment", "Deploymetn": "deployment", "deployy": "deploy", "statfulset": "statefulset",
+		"nod": "node", "podss": "pods", "cronjobz": "cronjob", "jobz": "jobs", "deployment": "deployment",
+		"prod": "", "shop": "", "db": "", "cm": "", "default": "", "deployment-tools": "", "": "",
+	} {
+		if got := resourcetype.Similar(word); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
