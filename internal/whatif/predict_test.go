@@ -266,7 +266,8 @@ func TestGainIsAtMostTheTotal(t *testing.T) {
 		r.Phases[i].Error = r.TotalError
 	}
 	r.Milestones[len(r.Milestones)-1].Latest = api.InstantOf(startuptest.After(12500 * time.Millisecond))
-	p, means := Predict(r), Means([]api.Record{r})
+	p := predictionsOf(r)
+	means, _ := Means([]api.Record{r})
 	if len(p) != 1 || p[0].GainMost != r.Total || p[0].Effect != "up to 12.0 s earlier" {
 		t.Errorf("%+v, want a gain of at most 12 s", p)
 	}
