@@ -73,42 +73,7 @@ func startUpCommands() []Command {
 }
 
 func fleetCommands() []Command {
-	return []Command{
-		{
-			Name: "nodes", Group: groupFleet, Run: runNodes,
-			Arguments: suggestNodeNames(func() (flags.Table, *target) {
-				c := new(nodesConfig)
-				return c.table(), &c.target
-			}),
-			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
-			Usage:   "[NODE] [flags]",
-			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the " +
-				"time of the same work on the\nother nodes. A factor of 1 is normal.\nWith --server, the command " +
-				"lists the node of the agent at the URL, and accepts no NODE.",
-			Examples: []Example{
-				{"List the nodes, the slowest first", "nodes --sort-by factor"},
-				{"Show one node, with its factor against all other nodes", "nodes worker-1"},
-				{"Also show the number of start-ups, and the lost time for each start-up", "nodes -o wide"},
-			},
-			Flags: func() flags.Table { return new(nodesConfig).table() },
-		},
-		{
-			Name: "node", Group: groupFleet, Run: runNode,
-			Arguments: suggestNodeNames(func() (flags.Table, *target) {
-				c := new(nodeConfig)
-				return c.table(), &c.target
-			}),
-			Summary: "show the start-up of one node, from its boot until the first workload pod was ready",
-			Usage:   "NODE [flags] | --server=URL [flags]",
-			Description: "Shows the verdict, the phases with their causes, the start-up taints, and the start-ups of " +
-				"the DaemonSets' pods.\nThe agent of the node must run with --node-startup.\nWith --server, the " +
-				"command shows the node of the agent at the URL, and accepts no NODE.",
-			Examples: []Example{
-				{"Show where the start-up time of a node went", "node worker-1"},
-				{"Print the record as JSON", "node worker-1 -o json"},
-			},
-			Flags: func() flags.Table { return new(nodeConfig).table() },
-		},
+	return append(nodeCommands(), []Command{
 		{
 			Name: "registries", Group: groupFleet, Run: runRegistries, Similar: []string{"registry"},
 			Summary: "list the registries with their registry factor, pulls, failures and durations",
@@ -151,6 +116,46 @@ func fleetCommands() []Command {
 				{"Use a fixed local port", "page worker-1 --port 9717"},
 			},
 			Flags: func() flags.Table { return new(pageConfig).table() },
+		},
+	}...)
+}
+
+func nodeCommands() []Command {
+	return []Command{
+		{
+			Name: "nodes", Group: groupFleet, Run: runNodes,
+			Arguments: suggestNodeNames(func() (flags.Table, *target) {
+				c := new(nodesConfig)
+				return c.table(), &c.target
+			}),
+			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
+			Usage:   "[NODE] [flags]",
+			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the " +
+				"time of the same work on the\nother nodes. A factor of 1 is normal.\nWith --server, the command " +
+				"lists the node of the agent at the URL, and accepts no NODE.",
+			Examples: []Example{
+				{"List the nodes, the slowest first", "nodes --sort-by factor"},
+				{"Show one node, with its factor against all other nodes", "nodes worker-1"},
+				{"Also show the number of start-ups, and the lost time for each start-up", "nodes -o wide"},
+			},
+			Flags: func() flags.Table { return new(nodesConfig).table() },
+		},
+		{
+			Name: "node", Group: groupFleet, Run: runNode,
+			Arguments: suggestNodeNames(func() (flags.Table, *target) {
+				c := new(nodeConfig)
+				return c.table(), &c.target
+			}),
+			Summary: "show the start-up of one node, from its boot until the first workload pod was ready",
+			Usage:   "NODE [flags] | --server=URL [flags]",
+			Description: "Shows the verdict, the phases with their causes, the start-up taints, and the start-ups of " +
+				"the DaemonSets' pods.\nThe agent of the node must run with --node-startup.\nWith --server, the " +
+				"command shows the node of the agent at the URL, and accepts no NODE.",
+			Examples: []Example{
+				{"Show where the start-up time of a node went", "node worker-1"},
+				{"Print the record as JSON", "node worker-1 -o json"},
+			},
+			Flags: func() flags.Table { return new(nodeConfig).table() },
 		},
 	}
 }

@@ -191,8 +191,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	// The kubelet stops its timer for the queue, and starts its timer for the pull, when it calls the runtime. On a busy
-	// machine, the call can wait for a CPU before containerd's first log line, and so can the response.
+	// The kubelet stops its timer for the queue, and starts its timer for the pull, when it calls the runtime. On a
+	// busy machine, the call can wait for a CPU before containerd's first log line, and so can the response.
 	limit += j.waits.waitedNear(happened)
 	j.compareLength(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
 	j.compareLength(what+" pull", happened.Length(), pull.PullSeconds, limit)
