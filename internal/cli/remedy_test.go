@@ -138,6 +138,7 @@ func TestErrorsSuggestType(t *testing.T) {
 	const want = "If deploymnt is not a namespace, did you mean deployment/web?"
 	atNoon(t, server, "explain", "deploymnt/web").must(t, ExitNotFound, "", "the namespace (-n). "+want+" An agent")
 	atNoon(t, server, "explain", "deploymnt/web", "--node=worker-1").must(t, ExitNotFound, "", want)
+	atNoon(t, server, "explain", "deploymnt/web", "-n", "shop").must(t, ExitUsage, "", "two namespaces. "+want)
 	atNoon(t, server, "explain", "web", "-n", "deploymnt").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
 }
 

@@ -110,14 +110,18 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 		}
 		return resource{}, errors.New(text)
 	}
-	if n := r.target.namespace; n != "" && n != first {
-		return resource{}, fmt.Errorf(
-			"pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces",
-			terminal.ShortName(arg), terminal.ShortName(first), terminal.ShortName(n))
-	}
 	one := resource{kind: kindPod, namespace: first, name: name}
 	if hasSlash {
 		one.similar = resourcetype.Similar(first)
+	}
+	if n := r.target.namespace; n != "" && n != first {
+		text := fmt.Sprintf(
+			"pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces",
+			terminal.ShortName(arg), terminal.ShortName(first), terminal.ShortName(n))
+		if one.similar != "" {
+			text += ". " + one.asWorkload()
+		}
+		return resource{}, errors.New(text)
 	}
 	return one, nil
 }

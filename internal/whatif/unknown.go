@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change certainly removes a tenth of
-// the start-up's steps.
-const unknownLeast = 10
+// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change certainly removes a quarter
+// of the start-up.
+const unknownLeast = 4
 
 // unknownEffect returns the reason why a change has no prediction. The result is false if the change would save too
 // little time, or if no reason is certain. The argument "bounded" is false if the evidence does not bound the gain.
