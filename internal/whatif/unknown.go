@@ -29,7 +29,7 @@ func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.What
 		u.Reason = s.waitAfter(c)
 	case c.unsure > max(gain.low, 0):
 		u.Reason = "the evidence does not separate the saved time from other steps"
-	case gain.middle() >= gainLeast:
+	case gain.high >= gainLeast:
 		u.Reason = s.probeByChance(gain)
 	}
 	return u, u.Reason != ""
@@ -77,6 +77,6 @@ func (s *startUp) probeByChance(gain interval) string {
 	if longest == 0 || gain.low+longest < gainLeast {
 		return ""
 	}
-	return fmt.Sprintf("by chance, the %s probe of %s can succeed up to %s later", kind, name,
+	return fmt.Sprintf("the %s probe of %s can by chance succeed up to %s later", kind, name,
 		tenths(api.Seconds(longest)))
 }

@@ -27,9 +27,12 @@ func TestUnknownEffect(t *testing.T) {
 		want   string
 	}{
 		{"long probe period", slowProbe,
-			"images_on_node: by chance, the readiness probe of app can succeed up to 10.0 s later"},
+			"images_on_node: the readiness probe of app can by chance succeed up to 10.0 s later"},
+		{"first probe succeeds", probed(invented(sandbox, pull, start, part{timeline.PhaseReadinessProbe, "app", 1}),
+			"app", timeline.ProbeReadiness, seconds(10)),
+			"images_on_node: the readiness probe of app can by chance succeed up to 10.0 s later"},
 		{"long probe timeout", slowTimeout,
-			"images_on_node: by chance, the readiness probe of app can succeed up to 8.0 s later"},
+			"images_on_node: the readiness probe of app can by chance succeed up to 8.0 s later"},
 		{"short probe period", probed(invented(sandbox, pull, start, ready), "app", timeline.ProbeReadiness,
 			seconds(1)), ""},
 		{"container that starts before the pull, with a long probe period", probed(invented(sandbox, start,
@@ -76,7 +79,7 @@ func TestUnknownMeans(t *testing.T) {
 	}
 	records := []api.Record{record(1, 6), record(2, 7), record(3, 0.1), record(4, 0.1)}
 	want := api.WhatIfUnknown{Change: api.WhatIfImages, Text: "with the image on the node",
-		Reason: "by chance, the readiness probe of app can succeed up to 10.0 s later"}
+		Reason: "the readiness probe of app can by chance succeed up to 10.0 s later"}
 	if _, unknown := Means(records); len(unknown) != 1 || unknown[0] != want {
 		t.Errorf("got %+v, want %+v", unknown, want)
 	}
