@@ -58,14 +58,16 @@ func samplesOfRevision(samples []*sample, name string) []*sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Revision != name })
 }
 
-// compareRevisions compares the two chosen revisions. If no revisions are chosen, the function compares the latest two
-// revisions, or returns nil if there are fewer than two revisions.
+// compareRevisions compares the two chosen revisions. If no revisions are chosen, the function compares the latest
+// revision with the latest earlier revision that has a measured start-up. Without such a revision, it compares the
+// latest two revisions. It returns nil if there are fewer than two revisions.
 func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chosen []string) *api.WorkloadComparison {
 	if len(chosen) != 2 {
 		if len(revisions) < 2 {
 			return nil
 		}
-		chosen = []string{revisions[1].Name, revisions[0].Name}
+		earlier := 1 + slices.IndexFunc(revisions[1:], func(r api.WorkloadRevision) bool { return r.Durations != nil })
+		chosen = []string{revisions[max(earlier, 1)].Name, revisions[0].Name}
 	}
 	from, to := chosen[0], chosen[1]
 	return &api.WorkloadComparison{From: from, To: to,

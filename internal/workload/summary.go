@@ -11,7 +11,8 @@ import (
 
 // Options selects the revisions in a summary.
 type Options struct {
-	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions.
+	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions,
+	// but skips earlier revisions without a measured start-up.
 	Compare []string
 	// Numbers maps each revision to its number, if the number is known. A revision with a number is later than a
 	// revision with a smaller number or without a number. If two revisions have no number, the revision with the newest

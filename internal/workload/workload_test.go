@@ -221,6 +221,26 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
+// TestReplacedRevisionIsSkipped replaces a revision before its only pod is ready.
+func TestReplacedRevisionIsSkipped(t *testing.T) {
+	of := func(revision string, minute int) invented {
+		return invented{name: revision, revision: revision, minute: minute, pull: 5, ready: 2,
+			outcome: imagepull.OutcomeDownloaded, size: 310}
+	}
+	replaced := several(1, of("b", 20))
+	for i := range replaced {
+		replaced[i].State = timeline.StateDeleted
+	}
+	got := Summarize(join(several(4, of("a", 10)), replaced, several(4, of("c", 30))), Options{})
+	if c := got.Comparison; c == nil || c.From != "a" || c.To != "c" {
+		t.Errorf("compared %+v, want the revisions a and c", c)
+	}
+	got = Summarize(join(replaced, several(4, of("c", 30))), Options{})
+	if c := got.Comparison; c == nil || c.From != "b" || c.To != "c" {
+		t.Errorf("compared %+v, want the revisions b and c", c)
+	}
+}
+
 func phasesOf(parts []api.WorkloadPart) string {
 	var phases []string
 	for _, part := range parts {
