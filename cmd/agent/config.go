@@ -133,9 +133,9 @@ func (c *config) reportTable() flags.Table {
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the history and for the hourly sums of start-ups and pulls, 0 to 64MiB. The " +
-				"history contains the start-ups of the latest deleted pods, at most 1000. The agent's API serves the " +
-				"history. One start-up takes about 2 KiB. \"kubectl podlapse report\" reads the hourly sums, which " +
-				"take at most a quarter of the memory. 0: the agent keeps neither a history nor hourly sums",
+				"history contains the latest deleted pods, at most 1000; one start-up takes about 2 KiB. \"kubectl " +
+				"podlapse report\" reads the hourly sums, which take at most a quarter of the memory. 0: the agent " +
+				"keeps neither",
 			Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,

@@ -24,8 +24,7 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_probe_up",
-			Help: "Whether the latest attempt of a probe succeeded: 1 if the attempt succeeded, 0 if not. Absent " +
-				"before the first attempt.",
+			Help: "1 if the latest attempt of the probe succeeded, 0 if it failed. Absent before the first attempt.",
 		}, []string{"probe", "kind"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_probe_attempts_total",

@@ -34,8 +34,8 @@ func recorded(t *testing.T) (*Metrics, *prometheus.Registry) {
 func TestMetrics(t *testing.T) {
 	m, registry := recorded(t)
 	err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP podlapse_probe_up Whether the latest attempt of a probe succeeded: 1 if the attempt succeeded, `+
-		`0 if not. Absent before the first attempt.
+# HELP podlapse_probe_up 1 if the latest attempt of the probe succeeded, 0 if it failed. `+
+		`Absent before the first attempt.
 # TYPE podlapse_probe_up gauge
 podlapse_probe_up{kind="registry",probe="registry:ghcr.io"} 1
 podlapse_probe_up{kind="tcp",probe="db"} 0

@@ -14,8 +14,8 @@ type runningProbes struct {
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// begin runs the function "run" on a new goroutine. The returned function "stop" cancels the context of "run" and waits
-// until "run" has returned.
+// begin calls run on a new goroutine. The returned function cancels the context of run, and waits until run has
+// returned.
 func begin(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

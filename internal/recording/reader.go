@@ -41,7 +41,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
 		if err == io.EOF && !r.begun {
-			return nil, fmt.Errorf("line %d: the input is not a recording: the input is empty", max(r.line, 1))
+			return nil, fmt.Errorf("line %d: the input is empty, so it is not a recording", max(r.line, 1))
 		}
 		if err == io.EOF {
 			return nil, err

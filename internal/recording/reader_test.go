@@ -57,8 +57,8 @@ func TestReaderTolerates(t *testing.T) {
 
 func TestReaderRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "line 1: the input is not a recording: the input is empty",
-		"\n\n":                   "the input is not a recording: the input is empty",
+		"":                       "line 1: the input is empty, so it is not a recording",
+		"\n\n":                   "the input is empty, so it is not a recording",
 		"hello\n":                "line 1: the input is not a recording: invalid header: invalid character 'h'",
 		`{"kind":"header","vers`: "line 1: the input is not a recording: invalid header: unexpected end",
 		gone: `line 1: the input is not a recording: invalid header: must be {"kind":"header","version":2}, ` +

@@ -16,8 +16,8 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_dropped_total",
-		Help: "Items that a sink did not deliver because the sink's queue was full, or because the sink had failed " +
-			"or stopped.",
+		Help: "Items that a sink did not deliver because its queue was full, or because it had failed or " +
+			"stopped.",
 		ConstLabels: label,
 	})
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -195,8 +195,8 @@ func TestQueuesAreIndependent(t *testing.T) {
 			synctest.Wait()
 		}
 		const want = `
-# HELP podlapse_sink_dropped_total Items that a sink did not deliver because the sink's queue was full, or because ` +
-			`the sink had failed or stopped.
+# HELP podlapse_sink_dropped_total Items that a sink did not deliver because its queue was full, or because it had ` +
+			`failed or stopped.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
 podlapse_sink_dropped_total{sink="healthy"} 0

@@ -58,8 +58,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
 			Help: "Time during which at least one pull downloaded content. Covers only the pulls whose " +
-				"bytes are in podlapse_image_pull_bytes_total. The time of concurrent pulls counts once. To get the " +
-				"pull rate of the node, divide the bytes of all registries by this time.",
+				"bytes are in podlapse_image_pull_bytes_total. The bytes of all registries divided by this time are " +
+				"the node's pull rate.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",

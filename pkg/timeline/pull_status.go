@@ -92,8 +92,8 @@ func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	return &clamped
 }
 
-// isBefore reports whether the failure in a status certainly came before another failure. If the other failure is from
-// an Event, the Event's time can be a little later than the failure.
+// isBefore reports whether the failure in a status certainly came before another failure. It allows for an Event that
+// the kubelet created a little after its failure.
 func (f failureEvent) isBefore(other failureEvent) bool {
 	if other.origin != originArrival {
 		return f.latest+instant(statusPatience) < other.earliest

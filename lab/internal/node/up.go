@@ -53,8 +53,8 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.startComponents(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("the start was interrupted, and the lab's processes and files remain: run \"lab up\" " +
-				"to start the lab again, or \"lab down\" to remove the processes and files")
+			return errors.New("the start was interrupted: run \"lab up\" to start the lab again, or \"lab down\" to " +
+				"remove the processes and files that remain")
 		}
 		return err
 	}

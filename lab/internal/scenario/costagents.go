@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage holds the resource usage of all agents of a run: sums, except for the memory. For comparison, the lab
-// also opens a bare watch, which is a pod watch without an agent.
+// agentsUsage holds the resource usage of all agents of a run: sums, except for the memory. The lab
+// also opens a bare pod watch for comparison.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64         // largest resident memory of an agent at the end of the run, in bytes
