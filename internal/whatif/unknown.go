@@ -49,34 +49,33 @@ func (s *startUp) waitAfter(c change) string {
 		saved := c.saved[i].high
 		if begun && s.spans[i].others && (saved < s.spans[i].most || c.doubt[i]) {
 			name := strings.ReplaceAll(string(s.phases[i].Phase), "_", " ")
-			return fmt.Sprintf("the pod waits in a later phase (%s), and this wait might not end earlier", name)
+			return fmt.Sprintf("the pod might wait in a later phase (%s), and such a wait might not end earlier", name)
 		}
 		begun = begun || saved > 0
 	}
 	return ""
 }
 
-// probeByChance describes the probe whose period is too long for a prediction. The result is empty if the smallest gain
-// would also be too small without this probe.
+// probeByChance describes the probes whose periods are too long for a prediction. The result is empty if the smallest
+// gain would also be too small without these probes.
 func (s *startUp) probeByChance(gain interval) string {
-	var name string
-	var kind timeline.ProbeKind
-	var longest, longestProbe time.Duration
+	var slowest *container
+	var longest time.Duration
 	for i := range s.containers {
 		c := &s.containers[i]
-		if c.kind == timeline.KindInit || firstProbes(c)-relist <= longest {
-			continue
-		}
-		name, longest, longestProbe = c.name, firstProbes(c)-relist, 0
-		for _, k := range []timeline.ProbeKind{timeline.ProbeStartup, timeline.ProbeReadiness} {
-			if probe, known := c.probes[k]; known && untilPassed(probe) > longestProbe {
-				kind, longestProbe = k, untilPassed(probe)
-			}
+		if by := firstProbes(c) - relist; c.kind != timeline.KindInit && by > longest {
+			slowest, longest = c, by
 		}
 	}
-	if longest == 0 || gain.low+longest < gainLeast {
+	if slowest == nil || gain.low+longest < gainLeast {
 		return ""
 	}
-	return fmt.Sprintf("the %s probe of %s can by chance succeed up to %s later", kind, name,
+	probes := "probes"
+	for kind := range slowest.probes {
+		if len(slowest.probes) == 1 {
+			probes = string(kind) + " probe"
+		}
+	}
+	return fmt.Sprintf("the %s of %s can by chance succeed up to %s later", probes, slowest.name,
 		tenths(api.Seconds(longest)))
 }
