@@ -105,7 +105,7 @@ func writeCauses(out *strings.Builder, s api.WorkloadSummary, page terminal.Page
 
 // writeGroups writes a table with the durations of the groups that the function Differences compares.
 func writeGroups(out *strings.Builder, s api.WorkloadSummary, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.ClipMiddle}, {Right: true}, {Right: true},
 		{Right: true, Optional: true}, {Right: true, Optional: true}, {Right: true}, {Right: true, Optional: true}}}
 	layout.Add("START-UPS", "COUNT", "MEAN", "P50", "P90", "SLOWEST", "ACCURACY")
 	layout.StyleRow(0, terminal.Dim)

@@ -26,6 +26,9 @@ func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
 		if record.State != timeline.StateReady && record.State != timeline.StateSucceeded {
 			continue
 		}
+		if record.Total <= 0 || record.TotalError >= record.Total {
+			continue // the duration is unknown, so the summary of the workload excludes the start-up too
+		}
 		completed++
 		predictions, unknown := Predict(*record)
 		for _, u := range unknown {

@@ -54,7 +54,7 @@ type WhatIfMean struct {
 	Effect     string `json:"effect"`              // the mean duration or mean saved time in words, with its interval
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change
-	Of         int    `json:"of"`        // number of completed start-ups of the workload
+	Of         int    `json:"of"`        // number of completed start-ups of known duration
 	// Total is the mean duration without the change.
 	Total      Seconds `json:"total_seconds"`
 	TotalLeast Seconds `json:"total_least_seconds"`
