@@ -153,7 +153,7 @@ func TestCrowdedNamespaceIsNotSharedByFew(t *testing.T) {
 				}
 				b.sleep(crowdedFor)
 				if got := statsOf(b.events); got.Open != 1 {
-					t.Errorf("stats %+v, want one shared watch when the namespace is no longer crowded", got)
+					t.Errorf("stats %+v, want one shared watch after the 10 minutes", got)
 				}
 				b.take()
 				b.put("ns", "ab", "Last")

@@ -83,7 +83,7 @@ type Source struct {
 	shared         map[string]*watcher  // by namespace; if Config.Cluster is true, the only key is ""
 	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
 	wide           namespaceMarks       // namespaces whose pods do not share a watch
-	crowded        namespaceMarks       // namespaces of which only more than maxAlone pods share a watch
+	crowded        namespaceMarks       // namespaces whose pods share a watch only if there are more than maxAlone
 	large          namespaceMarks       // namespaces with more than maxHistory Events
 	queue          watchQueue
 	times          openTimes

@@ -1,6 +1,9 @@
 package eventwatch
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // These constants define when a namespace is crowded or wide. Such a namespace has many new Events, but few of these
 // Events concern the requested pods of this node. The API server decodes each Event once for each watch of the
@@ -66,27 +69,23 @@ func (c *usageCount) isWasteful(usage eventUsage, sample int, now time.Time) boo
 }
 
 // markWide marks the namespace of a shared watch as wide, and replaces the shared watch. markWide takes the lock.
-func (s *Source) markWide(w *watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.Cluster || s.shared[w.namespace] != w {
-		return
-	}
-	s.wide.set(w.namespace, s.config.Now().Add(wideFor))
-	s.unshare(w)
-}
+func (s *Source) markWide(w *watcher) { s.mark(w, s.wide, wideFor, math.MaxInt) }
 
 // markCrowded marks the namespace of a shared watch as crowded, and replaces the shared watch if at most maxAlone pods
 // use it. Between two replacements, the agent receives at least crowdedSample Events, so pods that come and go cannot
 // cause many replacements. markCrowded takes the lock.
-func (s *Source) markCrowded(w *watcher) {
+func (s *Source) markCrowded(w *watcher) { s.mark(w, s.crowded, crowdedFor, maxAlone) }
+
+// mark marks the namespace of a shared watch for some time. If at most the given number of pods use the shared watch,
+// mark replaces it.
+func (s *Source) mark(w *watcher, marks namespaceMarks, duration time.Duration, pods int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.config.Cluster || s.shared[w.namespace] != w {
 		return
 	}
-	s.crowded.set(w.namespace, s.config.Now().Add(crowdedFor))
-	if len(w.pods) <= maxAlone {
+	marks.set(w.namespace, s.config.Now().Add(duration))
+	if len(w.pods) <= pods {
 		s.unshare(w)
 	}
 }

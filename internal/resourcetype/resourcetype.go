@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // Type is a resource type that a request or a command can name.
@@ -48,14 +50,18 @@ func KindOf(word string) (kind string, known bool) {
 }
 
 // Similar returns the name of a resource type that differs from the word in at most one or two letters. The result is
-// empty if there is no such name. Similar ignores names with three letters or fewer, because these names are similar to
-// too many names of namespaces: an example is prod, which is similar to pod.
+// empty if there is no such name. Similar ignores names of up to three letters: prod, for example, is similar to pod,
+// but is usually a namespace.
 func Similar(word string) string {
 	word = strings.ToLower(word)
 	best, least := "", maxDistance+1
 	for _, t := range All() {
 		for _, name := range t.Names {
-			if d := distance(word, name); d <= min(maxDistance, len(name)/4) && d < least {
+			if abs := max(len(word)-len(name), len(name)-len(word)); abs > maxDistance {
+				continue // a long word takes no more time than a short word
+			}
+			d := levenshtein.ComputeDistance(word, name)
+			if d <= min(maxDistance, len(name)/4) && d < least {
 				best, least = name, d
 			}
 		}
@@ -65,30 +71,6 @@ func Similar(word string) string {
 
 // maxDistance is the largest edit distance of a similar name.
 const maxDistance = 2
-
-// distance returns the Levenshtein distance of two words: the number of bytes to insert, delete or replace.
-func distance(x, y string) int {
-	if abs := max(len(x)-len(y), len(y)-len(x)); abs > maxDistance {
-		return abs // a long word takes no more time than a short word
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(x) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(y) {
-			replaced := diagonal
-			if x[i] != y[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(y)]
-}
 
 // OwnerKind returns the kind that the owner in a request has. OwnerKind returns a word that KindOf does not know
 // without change, because custom resources can also own pods.

@@ -26,7 +26,7 @@ func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
 		if record.State != timeline.StateReady && record.State != timeline.StateSucceeded {
 			continue
 		}
-		if record.Total <= 0 || record.TotalError >= record.Total {
+		if !record.HasDuration() {
 			continue // the duration is unknown, so the summary of the workload excludes the start-up too
 		}
 		completed++

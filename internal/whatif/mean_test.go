@@ -23,7 +23,8 @@ func TestMeans(t *testing.T) {
 	unknown.TotalError = unknown.Total
 	early := record("b", 30) // an earlier record of start-up b
 	early.Partial = true
-	records := []api.Record{record("a", 10), record("b", 20), early, record("c", 0.1), running, unknown, record("a", 10)}
+	records := []api.Record{record("a", 10), record("b", 20), early, record("c", 0.1), running, unknown,
+		record("a", 10)}
 	want := api.WhatIfMean{Change: api.WhatIfImages, Text: "with the image on the node",
 		Effect:     "on average about 2.0 s instead of 17.0 s (1.4 to 2.9 s) in 2 of 3 start-ups",
 		Assumption: "if the pull policy is not Always", StartUps: 2, Of: 3, Total: api.Seconds(17 * time.Second),

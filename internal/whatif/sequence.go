@@ -114,23 +114,37 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 // If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
 // container.
 func (s *startUp) endsWithOthers(c change) bool {
-	for i := range s.containers {
-		other := &s.containers[i]
-		if other.kind != timeline.KindInit && other.name != c.container && other.finalAttempt != other.firstAttempt {
-			return true
-		}
+	if s.restarted(c) != nil {
+		return true
 	}
 	begun := len(c.wait)+len(c.restarts) > 0
 	for i := range s.phases {
 		phase := &s.phases[i]
 		if slices.Contains(phasesOf(phase), timeline.PhaseReadinessGates) ||
-			begun && phase.Phase.IsGroup() && s.spans[i].others &&
-				(c.saved[i].high < s.spans[i].most || c.doubt[i]) {
+			begun && phase.Phase.IsGroup() && s.mayStillWait(c, i) {
 			return true
 		}
 		begun = begun || c.saved[i].high > 0
 	}
 	return false
+}
+
+// restarted returns a main container or a sidecar that restarted, and that the change does not name. The result is nil
+// if there is no such container.
+func (s *startUp) restarted(c change) *container {
+	for i := range s.containers {
+		other := &s.containers[i]
+		if other.kind != timeline.KindInit && other.name != c.container && other.finalAttempt != other.firstAttempt {
+			return other
+		}
+	}
+	return nil
+}
+
+// mayStillWait reports whether the pod might, even after a change, wait for something outside the pod in a phase. The
+// argument "i" is the index of the phase.
+func (s *startUp) mayStillWait(c change, i int) bool {
+	return s.spans[i].others && (c.saved[i].high < s.spans[i].most || c.doubt[i])
 }
 
 // addWork finds the kubelet's own work in the start-up. Post-start hooks are part of the work, because a pod is not
@@ -186,7 +200,7 @@ func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok b
 			continue
 		}
 		saved := c.saved[i]
-		if begun && s.spans[i].others && (saved.high < s.spans[i].most || c.doubt[i]) {
+		if begun && s.mayStillWait(c, i) {
 			return sum, false
 		}
 		if !certain {

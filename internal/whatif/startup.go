@@ -56,7 +56,7 @@ type container struct {
 func newStartUp(record *api.Record) (*startUp, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
 	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||
-		total <= 0 || bound < 0 || bound >= total || total > maxLength || len(record.Phases) == 0 ||
+		!record.HasDuration() || total > maxLength || len(record.Phases) == 0 ||
 		len(record.Phases) > maxPhases {
 		return nil, false
 	}

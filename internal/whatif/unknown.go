@@ -38,20 +38,16 @@ func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.What
 // waitAfter describes the wait that makes the effect of a change unbounded. The result is empty if the record shows no
 // such wait.
 func (s *startUp) waitAfter(c change) string {
-	for i := range s.containers {
-		other := &s.containers[i]
-		if other.kind != timeline.KindInit && other.name != c.container && other.finalAttempt != other.firstAttempt {
-			return "the record might not show all failed runs of " + other.name
-		}
+	if other := s.restarted(c); other != nil {
+		return "the record might not show all failed runs of " + other.name
 	}
 	begun := len(c.wait)+len(c.restarts) > 0
 	for i := range s.phases {
-		saved := c.saved[i].high
-		if begun && s.spans[i].others && (saved < s.spans[i].most || c.doubt[i]) {
+		if begun && s.mayStillWait(c, i) {
 			name := strings.ReplaceAll(string(s.phases[i].Phase), "_", " ")
 			return fmt.Sprintf("the pod might wait in a later phase (%s), and such a wait might not end earlier", name)
 		}
-		begun = begun || saved > 0
+		begun = begun || c.saved[i].high > 0
 	}
 	return ""
 }

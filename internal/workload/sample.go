@@ -54,7 +54,7 @@ const maxTotal = 10 * 365 * 24 * time.Hour
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
 func newSample(record *api.Record) (*sample, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
-	if total <= 0 || bound < 0 || bound >= total || total > maxTotal {
+	if !record.HasDuration() || total > maxTotal {
 		return nil, false
 	}
 	s := &sample{

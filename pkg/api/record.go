@@ -64,6 +64,11 @@ type Record struct {
 	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
+// HasDuration reports whether the duration of the start-up is known: the error bound is smaller than the duration.
+func (r *Record) HasDuration() bool {
+	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total
+}
+
 // SkewRecord is the difference between the control plane's clock and the node's clock. Least and Most are positive if
 // the control plane's clock is ahead.
 type SkewRecord struct {

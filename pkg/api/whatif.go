@@ -42,7 +42,7 @@ type WhatIfUnknown struct {
 	Change    WhatIf `json:"change"`
 	Container string `json:"container,omitempty"` // absent if the change concerns the whole pod
 	Text      string `json:"text"`                // the change in words for people; the wording can change
-	Reason    string `json:"reason"`              // why there is no prediction, for people; the wording can change
+	Reason    string `json:"reason"`              // why the effect is unknown, for people; the wording can change
 }
 
 // WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
