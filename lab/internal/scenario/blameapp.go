@@ -14,6 +14,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
+// outOfMemory is the name of a row that needs a node with memory limits.
+const outOfMemory = "out-of-memory"
+
 // crashRows returns rows with pods whose containers exit repeatedly before they are ready.
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
@@ -42,7 +45,7 @@ func crashRows() []examRow {
 				spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: fails},
 					PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
 			})},
-		{"out-of-memory", "the kernel repeatedly kills the container for exceeding its memory limit: application, " +
+		{outOfMemory, "the kernel repeatedly kills the container for exceeding its memory limit: application, " +
 			"then back-off",
 			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
 				setVariable(&spec.Containers[0], workload.FillAfter, 2*time.Second)

@@ -38,15 +38,18 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// fillMemory starts to allocate memory at the given time, and continues until the kernel kills the process.
+// fillMemory starts to allocate memory at the given time, and continues until the kernel kills the process. If the
+// container has no memory limit, the process exits after 1 GiB, so that the machine keeps enough memory.
 func fillMemory(from time.Time) {
-	const piece, page = 1 << 20, 4096
+	const piece, page, most = 1 << 20, 4096, 1 << 10
 	time.Sleep(time.Until(from))
-	for taken := [][]byte{}; ; {
+	for taken := [][]byte{}; len(taken) < most; {
 		next := make([]byte, piece)
 		for i := 0; i < piece; i += page {
 			next[i] = 1
 		}
 		taken = append(taken, next)
 	}
+	fmt.Fprintln(os.Stderr, "workload: no memory limit stopped the process at 1 GiB: set resources.limits.memory")
+	os.Exit(1)
 }
