@@ -33,13 +33,17 @@ func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.W
 		gain, ok := s.gainOf(c)
 		kept := s.keptTime(c)
 		gain.high = min(gain.high, s.total+s.totalError-kept, s.total) // readers compare the gain with s.total
-		if gain.low = min(gain.low, gain.high); !ok || !isWorthwhile(c, gain) {
+		total := s.totalAfter(gain, kept)
+		if c.upTo {
+			gain.high = min(gain.high, c.own.high)
+		}
+		gain.low = min(gain.low, gain.high)
+		if !ok || !isWorthwhile(c, gain) {
 			if u, ok := s.unknownEffect(c, gain, ok); ok {
 				unknown = append(unknown, u)
 			}
 			continue
 		}
-		total := s.totalAfter(gain, kept)
 		p := api.WhatIfRecord{
 			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
 			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
@@ -63,10 +67,10 @@ func (c change) canSave() bool {
 }
 
 // isWorthwhile reports whether a gain is certain and large enough. The gain of a shorter probe period depends
-// on chance, so only the middle of its interval must be large enough.
+// on chance, so only the average of the time that the change itself can save or lose must be large enough.
 func isWorthwhile(c change, gain interval) bool {
 	if c.upTo {
-		return gain.middle() >= gainLeast
+		return interval{c.own.low, gain.high}.middle() >= gainLeast
 	}
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }

@@ -55,6 +55,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	// which the kubelet truncates to whole seconds.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.difference(container.final).high-delay, 0)))
+	c.own = gain
 	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
 		c.saved[at] = gain // the next container waits for the probe
 		return c, true

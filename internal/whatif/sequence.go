@@ -41,6 +41,9 @@ type change struct {
 	// belongs to.
 	unsure time.Duration
 	upTo   bool // true if it depends on chance whether the change saves time
+	// own is the time that the change itself can save if upTo is true. The gain also includes the time that other steps
+	// can save or lose by chance.
+	own interval
 }
 
 // gainOf returns how much earlier the start-up would end after a change. The pod is ready when its last

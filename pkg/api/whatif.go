@@ -32,7 +32,8 @@ type WhatIfRecord struct {
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainMost is at most the
 	// duration of the start-up. GainLeast is negative if the start-up can also take longer, for example because a probe
-	// happens at a different time.
+	// happens at a different time. For a shorter probe period, GainMost includes only the wait for this probe, although
+	// other steps can by chance also take less time.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
