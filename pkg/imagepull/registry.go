@@ -6,8 +6,12 @@ import (
 	"github.com/distribution/reference"
 )
 
-// UnknownRegistry is the registry of an invalid reference.
-const UnknownRegistry = "unknown"
+// UnknownRegistry is the registry of an invalid reference. UnknownImage stands for the image of a pull attempt if the
+// container's image changed and no evidence shows which image the attempt concerned.
+const (
+	UnknownRegistry = "unknown"
+	UnknownImage    = "unknown"
+)
 
 // Registry returns the registry's host in an image reference, with its port if the reference contains one. Registry
 // returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid. Registry

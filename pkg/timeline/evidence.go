@@ -128,8 +128,9 @@ type containerEvidence struct {
 	// The list "requested" holds the times at which the kubelet first requested a pull, according to Events. The list
 	// "misnamed" holds the times at which the kubelet could not parse the image's name. The list "inspected" holds the
 	// times at which the runtime could not report whether the image is present. All lists are in order of time. A list
-	// has more than one entry only if the kubelet restarted or somebody forged Events.
-	requested, misnamed, inspected []window
+	// has more than one entry only if the kubelet restarted, the container's image changed, or somebody forged Events.
+	requested           []requestEvent
+	misnamed, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	// failedBeforeRun is true if statusFailure is from a status before the container's first run.
@@ -142,15 +143,12 @@ type containerEvidence struct {
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
 	statusReasons []imagepull.Failure
-	// firstImage is the image in the first observed spec. After the image changes, a status can describe the old or
-	// the new image.
-	firstImage   string
-	imageChanged bool
-	exits        []runExit
-	overflow     bool // some attempts of the container were dropped
-	refused      refusals
-	refusedAt    []window // the first Event about a failure to create the container; at most one entry
-	refusal      uint64   // textHash of the error in an Event about a refusal; zero if there was none
+	images        []string // the images in the observed specs, in alphabetical order; at most maxImages
+	exits         []runExit
+	overflow      bool // some attempts of the container were dropped
+	refused       refusals
+	refusedAt     []window // the first Event about a failure to create the container; at most one entry
+	refusal       uint64   // textHash of the error in an Event about a refusal; zero if there was none
 	// refusalsDiffer is true if the Events about refusals report different errors.
 	refusalsDiffer bool
 	// misconfiguredAt is the time of the latest refusal whose error proves that the container's configuration is wrong.

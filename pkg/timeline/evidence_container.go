@@ -16,11 +16,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if evidence == nil {
 		return
 	}
-	if evidence.firstImage == "" {
-		evidence.firstImage = c.Image
-	}
-	if c.Image != evidence.firstImage && !evidence.imageChanged {
-		evidence.imageChanged, e.changed = true, true
+	if evidence.addImage(c.Image) {
+		e.changed = true
 	}
 	e.keepRuns(evidence, &c, o.ArrivedAt)
 	addRun := func(m Milestone, attempt int, stamp time.Time) {
@@ -142,7 +139,7 @@ var createFailureMilestones = map[string]Milestone{
 // after the failure. If no Event reports the failure, the timeline uses the arrival time of the status.
 func (e *Evidence) applyPullFailure(evidence *containerEvidence, o PodSeen, c Container) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
-	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure}
+	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure, 0}
 	beforeRun := c.Attempt == 0 && c.LastRun == nil
 	switch first := evidence.statusFailure; {
 	case first == nil || f.compare(*first) < 0:

@@ -30,6 +30,13 @@ type failureEvent struct {
 	window
 	atLeast uint16 // the minimum number of earlier failures, from the Event's count
 	why     imagepull.Failure
+	image   uint64 // textHash of the image that the Event names; 0 if a status reports the failure
+}
+
+// requestEvent is the time of the kubelet's first request to pull an image. The field "image" is textHash of the image.
+type requestEvent struct {
+	window
+	image uint64
 }
 
 // window is the interval in which a reported occurrence happened. The field "origin" is the kind of evidence behind
@@ -88,7 +95,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 	switch message.Kind {
 	case imagepull.KindPulling:
-		e.applyPulling(index, evidence, o)
+		e.applyPulling(index, evidence, o, textHash(message.Image))
 	case imagepull.KindInvalidName:
 		keepEarliest(e, &evidence.misnamed, firstOccurrence(o), maxRequests)
 		e.keepMost(&evidence.failedChecks, o)
@@ -96,10 +103,11 @@ func (e *Evidence) applyEvent(o EventSeen) {
 		keepEarliest(e, &evidence.inspected, firstOccurrence(o), maxRequests)
 		e.keepMost(&evidence.failedChecks, o)
 	case imagepull.KindPullFailed:
-		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
+		keepEarliest(e, &evidence.failures,
+			failureEvent{firstOccurrence(o), 0, message.Failure, textHash(message.Image)}, maxFailures)
 		if o.Count > 1 {
-			e.keepRepeated(evidence,
-				failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
+			e.keepRepeated(evidence, failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1),
+				message.Failure, textHash(message.Image)})
 		}
 	default:
 		e.applyPulled(evidence, o, message)
@@ -108,7 +116,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 
 // applyPulling takes the time of the kubelet's first pull request from the Event's name, or else from the Event's first
 // timestamp. For the latest request, applyPulling uses the Event's last timestamp and the Event's arrival.
-func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
+func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen, image uint64) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.bias, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
@@ -116,7 +124,7 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 		named := at(o.NamedAt)
 		first = window{originEventName, biasEarliest, named, named + eventSlack}
 	}
-	keepEarliest(e, &evidence.requested, first, maxRequests)
+	keepEarliest(e, &evidence.requested, requestEvent{first, image}, maxRequests)
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
@@ -148,7 +156,13 @@ func (p pulledEvent) compare(o pulledEvent) int {
 }
 
 func (f failureEvent) compare(o failureEvent) int {
-	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why),
+		cmp.Compare(f.image, o.image))
+}
+
+//nolint:unused // keepEarliest calls this method
+func (r requestEvent) compare(o requestEvent) int {
+	return cmp.Or(r.window.compare(o.window), cmp.Compare(r.image, o.image))
 }
 
 // keepEarliest inserts an entry into a list that is sorted by time. If the list becomes longer than "limit",
@@ -195,7 +209,8 @@ func latestOccurrence(o EventSeen) window {
 // keepRepeated keeps the earliest report.
 func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	for i, known := range c.failures {
-		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
+		if known.atLeast != f.atLeast || known.why != f.why || known.image != f.image ||
+			known.earliest != f.earliest {
 			continue
 		}
 		if f.compare(known) >= 0 {

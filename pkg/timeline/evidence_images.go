@@ -90,20 +90,6 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the responses about a container's image if the image was absent at first or was pulled again.
-// Otherwise, pulledImage returns nil, because the image's timestamp does not show the end of a pull during the
-// start-up.
-func (e *Evidence) pulledImage(container string) *imageEvidence {
-	for i := range e.pod.Containers {
-		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && (image.wasAbsent() || image.pulledAgain()) {
-				return image
-			}
-		}
-	}
-	return nil
-}
-
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.wasRemoved() }
 

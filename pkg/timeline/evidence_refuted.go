@@ -72,9 +72,10 @@ type refutedEvent struct {
 
 // refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
-	absentUntil instant // the time until which the image was absent, according to the runtime
-	workStart   instant // the earliest possible time of the kubelet's work on the container
-	image       uint64  // textHash of the container's image; 0 if unknown
+	absentUntil instant  // the time until which the image was absent, according to the runtime
+	workStart   instant  // the earliest possible time of the kubelet's work on the container
+	image       uint64   // textHash of the container's image; 0 if unknown
+	images      []string // the container's images; several if the image changed
 }
 
 func (e *Evidence) refuter(index int16) refuter {
@@ -82,7 +83,8 @@ func (e *Evidence) refuter(index int16) refuter {
 	if c == nil {
 		return refuter{absentUntil: minInstant, workStart: minInstant}
 	}
-	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
+	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image),
+		images: e.containers[index].images}
 }
 
 // firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet pulls
@@ -147,6 +149,7 @@ func (r refuter) tooEarly(latest instant) string {
 func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
+	case p.image != r.image && imageWithHash(r.images, p.image) != "": // the runtime's facts are about the changed image
 	case p.latest < r.absentUntil:
 		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:
@@ -206,7 +209,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 		return false
 	}
 	image := e.image(c.Image)
-	if image == nil || !image.last.Present {
+	if image == nil || !image.last.Present || pulled.image != textHash(c.Image) {
 		return false
 	}
 	confirms := func(stamp time.Time) bool {
@@ -228,7 +231,7 @@ func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 				fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 		}
 	}
-	early := func(windows []window, milestone Milestone) {
+	early := func(milestone Milestone, windows ...window) {
 		for _, w := range windows {
 			if reason := r.tooEarly(w.latest); reason != "" {
 				c := w.constraint(milestoneKey{index, 0, milestone})
@@ -237,9 +240,11 @@ func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 			}
 		}
 	}
-	early(f.e.containers[index].requested, MilestonePullRequested)
-	early(f.e.containers[index].misnamed, MilestoneNameRefused)
-	early(f.e.containers[index].inspected, MilestoneInspectFailed)
+	for _, request := range f.e.containers[index].requested {
+		early(MilestonePullRequested, request.window)
+	}
+	early(MilestoneNameRefused, f.e.containers[index].misnamed...)
+	early(MilestoneInspectFailed, f.e.containers[index].inspected...)
 	for _, p := range refuted {
 		c := p.constraint(milestoneKey{index, 0, MilestonePullFinished})
 		all = append(

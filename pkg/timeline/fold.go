@@ -114,7 +114,7 @@ func (f *fold) gather() {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for _, c := range f.pulls[i].requests {
 			if c.key.attempt <= f.pulls[i].finalAttempt && c.earliest <= f.pulls[i].until {
-				f.addConstraints(c)
+				f.addConstraints(c.constraint)
 			}
 		}
 		f.addConstraints(f.checkConstraints(int16(i))...)

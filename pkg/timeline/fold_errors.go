@@ -34,7 +34,7 @@ func (f *fold) credentialTime(from, to *bound) time.Duration {
 		return 0
 	}
 	began, until := from.estimate(), to.estimate()
-	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.withLayers != nil {
+	if image := f.pulledImage(f.name(from.key)); image != nil && image.withLayers != nil {
 		if resolved := at(image.withLayers.ResolvedAt); !image.withLayers.ResolvedAt.IsZero() && resolved > began {
 			until = min(until, resolved)
 		}
@@ -130,7 +130,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		// credentials for the next container.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
-		end.milestone == MilestonePullFinished && f.e.pulledImage(f.name(end)) != nil):
+		end.milestone == MilestonePullFinished && f.pulledImage(f.name(end)) != nil):
 		// The kubelet usually starts to work on the image within statusPatience after the beginning of this phase. If
 		// the kubelet restarted, it might have requested the image before the restart, and the Events about that
 		// request might be lost.

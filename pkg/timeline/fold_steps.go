@@ -67,8 +67,8 @@ func (f *fold) containerSteps(c *Container) chain {
 		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
 			create.phase = phaseBeforeRun(attempt)
-			if c.PullPolicy == PullAlways {
-				create.also = alsoPull // the kubelet checks the image with the registry again, at an unknown time
+			if c.PullPolicy == PullAlways || f.e.containers[index].imageChanged() {
+				create.also = alsoPull // the kubelet checks or pulls the image at an unknown time
 			}
 		}
 		refused, why := f.createFailure(index, attempt)

@@ -39,32 +39,31 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 // appendPulls appends a Pull for every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
-	registry := f.e.containers[index].registryOf(c.Image)
 	attempts := f.attemptsOf(c)
 	last := attempts[len(attempts)-1]
 	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
 		attempts = attempts[:len(attempts)-1] // the last attempt has not begun
 	}
 	for _, a := range attempts {
-		pulls = append(pulls, f.pullOf(c, registry, a))
+		pulls = append(pulls, f.pullOf(c, a))
 	}
 	return f.addImageFacts(pulls, c)
 }
 
 // pullOf returns the known facts about one attempt to get the container's image.
-func (f *fold) pullOf(c *Container, registry string, a pullAttempt) Pull {
+func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 	index := f.index(c.Name)
+	image, registry := f.imageOfAttempt(c, a.attempt)
 	p := Pull{
-		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure,
-		Attempt:     int(a.attempt),
+		Container: c.Name, Kind: c.Kind, Image: image, Registry: registry, Attempt: int(a.attempt), Outcome: a.outcome, Failure: a.failure,
 		Confirmed:   f.pullConfirmed(c, a.outcome),
 		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
 	}
 	requested := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullRequested})
 	started := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullStarted})
 	finished := f.bounds.find(milestoneKey{index, a.attempt, a.endMilestone()})
-	if image := f.e.image(c.Image); image != nil && !image.Present {
-		p.absentAt = at(image.queriedAt)
+	if response := f.e.image(image); response != nil && !response.Present {
+		p.absentAt = at(response.queriedAt)
 	}
 	f.addLayers(&p, index, a)
 	var from origins
@@ -111,7 +110,7 @@ func (f *fold) addImageFacts(pulls []Pull, c *Container) []Pull {
 	if last.Outcome == imagepull.OutcomeFailed {
 		return pulls
 	}
-	if image := f.e.image(c.Image); image != nil {
+	if image := f.usedImage(c); image != nil {
 		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
 	}
 	last.Lazy = f.isLazy(c)

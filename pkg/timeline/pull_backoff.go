@@ -129,7 +129,7 @@ func (c *containerEvidence) withBackoffs(
 			exact = exact && apart < imagepull.Backoff(count)+imagepull.Backoff(count+1)
 		}
 		next := pullFailure{failureEvent: f}
-		if c.imageChanged || c.statusGapAt > f.latest+instant(statusPatience) {
+		if c.imageChanged() || c.statusGapAt > f.latest+instant(statusPatience) {
 			count, exact, counted = 0, false, false
 		} else {
 			count++
@@ -177,7 +177,7 @@ func (p *pullEvidence) finalRequestLost() bool {
 }
 
 func (p *pullEvidence) requested(attempt uint16) bool {
-	return slices.ContainsFunc(p.requests, func(c constraint) bool { return c.key.attempt == attempt })
+	return slices.ContainsFunc(p.requests, func(c imageRequest) bool { return c.key.attempt == attempt })
 }
 
 // knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. The method ignores

@@ -15,7 +15,7 @@ func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
 		return false
 	}
-	image, runs := f.e.image(c.Image), c.runsFromImage()
+	image, runs := f.usedImage(c), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
 		// With PullAlways, the kubelet runs the container only if the registry responded. If the runtime is not a
@@ -34,7 +34,7 @@ func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 // pulled, the kubelet reports the failure in the status of each container that mounts the volume.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
-		return !f.e.containers[index].imageChanged && slices.Contains(f.e.containers[index].statusReasons, why)
+		return !f.e.containers[index].imageChanged() && slices.Contains(f.e.containers[index].statusReasons, why)
 	}
 	registry := imagepull.Registry(f.e.specOf(index).Image)
 	if slices.ContainsFunc(f.e.pod.Containers,

@@ -27,7 +27,7 @@ func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + re
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before this pull, or after the
 // kubelet's Event about this pull, belong to another pull, for example for another pod or for a restarted container.
 func (f *fold) pullEnd(index int16) pullEnd {
-	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
+	image, p := f.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
 	case image == nil:
 		return pullEnd{}

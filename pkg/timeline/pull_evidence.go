@@ -11,9 +11,9 @@ import (
 // restart.
 type pullEvidence struct {
 	refuter
-	requests []constraint // the requests for the image, from Events; without refuted requests
-	restarts attemptSet   // the attempts that a restarted kubelet requested, according to Events
-	until    instant      // the latest possible time of the pulls; later requests concern a restart of the container
+	requests []imageRequest // the requests for an image, from Events; without refuted requests
+	restarts attemptSet     // the attempts that a restarted kubelet requested, according to Events
+	until    instant        // the latest possible time of the pulls; later requests concern a restart of the container
 
 	failures     []failedPull
 	pulled       pulledEvent
@@ -28,12 +28,19 @@ type pullEvidence struct {
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 
+// imageRequest is a request to pull an image. The field "image" is textHash of the image.
+type imageRequest struct {
+	constraint
+	image uint64
+}
+
 // failedPull is one failed attempt to pull an image.
 type failedPull struct {
 	window
 	attempt uint16
 	why     imagepull.Failure
 	backoff pullBackoff
+	image   uint64 // textHash of the image; 0 if unknown
 }
 
 // pullEvidence returns the facts about the pulls before a container's first run.
@@ -76,13 +83,13 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	}
 	p.numberAttempts(e, index, failures)
 	if first != nil && len(p.failures) == 0 {
-		p.failures = append(p.failures, failedPull{first.window, 0, first.why, pullBackoff{}})
+		p.failures = append(p.failures, failedPull{first.window, 0, first.why, pullBackoff{}, first.image})
 		p.finalAttempt = 1
 	}
 	for _, c := range p.requests {
 		if c.latest <= end || c.key.attempt <= p.finalAttempt && c.earliest <= end {
 			p.finalAttempt = max(p.finalAttempt, c.key.attempt)
-			if p.pulled.known() && p.pulled.isOfLaterAttempt(c) {
+			if p.pulled.known() && p.pulled.isOfLaterAttempt(c.constraint) {
 				p.finalAttempt = max(p.finalAttempt, c.key.attempt+1)
 			}
 		}
@@ -197,7 +204,8 @@ const maxRequests = 16
 // tools/record/events_cache.go). After a restart, the kubelet creates a new Event with the count 1 instead. So each
 // Event about a request, except the first, shows that the kubelet restarted. When the restarted kubelet requested the
 // image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first Event,
-// the Event about the first request is missing. numberAttempts ignores requests after the first maxAttempts attempts.
+// the Event about the first request is missing. An Event about another image shows only that the container's image
+// changed. numberAttempts ignores requests after the first maxAttempts attempts.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)
@@ -208,7 +216,7 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 			p.refuted = true
 			continue
 		}
-		if len(p.requests) > 0 && p.pulled.beganBefore(w) {
+		if len(p.requests) > 0 && p.pulled.beganBefore(w.window) {
 			break
 		}
 		for len(failures) > 0 && failures[0].latest < w.earliest {
@@ -222,17 +230,18 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 		if attempt >= maxAttempts {
 			break
 		}
-		if attempt > 0 {
+		if attempt > 0 && !p.imageChangedBefore(w) {
 			p.restarts = p.restarts.with(attempt)
 		}
-		p.requests = append(p.requests, w.constraint(milestoneKey{index, attempt, MilestonePullRequested}))
+		request := w.constraint(milestoneKey{index, attempt, MilestonePullRequested})
+		p.requests = append(p.requests, imageRequest{request, w.image})
 		next := maxInstant
 		if i+1 < len(own.requested) {
 			next = own.requested[i+1].latest
 		}
 		for _, c := range repeated {
 			if c.key.attempt += attempt; c.key.attempt < maxAttempts && w.latest <= c.latest && c.latest < next {
-				p.requests = append(p.requests, c)
+				p.requests = append(p.requests, imageRequest{c, w.image})
 			}
 		}
 	}
@@ -244,15 +253,25 @@ func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullF
 	}
 }
 
+// imageChangedBefore reports whether the previous request or failure concerns another image than the given request.
+func (p *pullEvidence) imageChangedBefore(next requestEvent) bool {
+	if n := len(p.failures); n > 0 && p.failures[n-1].image != 0 {
+		return p.failures[n-1].image != next.image
+	}
+	n := len(p.requests)
+	return n > 0 && p.requests[n-1].image != next.image
+}
+
 // addFailure adds the failed pull after the known failures.
 func (p *pullEvidence) addFailure(failed pullFailure) {
 	attempt := max(p.finalAttempt, failed.atLeast)
 	for _, c := range p.requests {
-		if failed.isAfterRequest(c) {
+		if failed.isAfterRequest(c.constraint) {
 			attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 		}
 	}
-	p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why, failed.backoff})
+	p.failures = append(p.failures,
+		failedPull{failed.window, attempt, failed.why, failed.backoff, failed.image})
 	p.finalAttempt = attempt + 1
 }
 

@@ -20,7 +20,7 @@ func (i *imageEvidence) pulledOnce() bool {
 // layerConstraints finds the layers that a container's pull downloaded. layerConstraints takes the start of the pull
 // and the arrival of the last byte from the runtime's stores.
 func (f *fold) layerConstraints(c *Container) []constraint {
-	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
+	index, image := f.index(c.Name), f.pulledImage(c.Name)
 	if index == podWide || image == nil || image.withLayers == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	if f.bounds.find(milestoneKey{f.index(c.Name), a.attempt, MilestonePullFinished}) == nil {
 		return a.outcome == imagepull.OutcomePulling
 	}
-	image := f.e.pulledImage(c.Name)
+	image := f.pulledImage(c.Name)
 	return image == nil || image.withLayers == nil || !image.withLayers.layersKnown() ||
 		f.pulls[f.index(c.Name)].layersUndated
 }

@@ -12,7 +12,7 @@ import (
 // isLazy reports whether the runtime mounted layers of a container's image from the registry. It returns false if the
 // agent did not query the runtime about layers.
 func (f *fold) isLazy(c *Container) bool {
-	image := f.e.image(c.Image)
+	image := f.usedImage(c)
 	return image != nil && image.withLayers != nil && image.withLayers.hasMountedLayers()
 }
 

@@ -10,7 +10,7 @@ import (
 // lastOutcome returns the outcome of the last attempt to get a container's image. lastOutcome returns OutcomeUnknown if
 // the observed evidence does not determine the outcome.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
-	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
+	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.usedImage(c)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
 	switch {
 	case pulled.present:
@@ -132,7 +132,7 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 		return false
 	}
 	last := failures[len(failures)-1]
-	if slices.ContainsFunc(f.pulls[index].requests, func(c constraint) bool {
+	if slices.ContainsFunc(f.pulls[index].requests, func(c imageRequest) bool {
 		return c.key.attempt > last.attempt && c.earliest < at(t)
 	}) {
 		return false

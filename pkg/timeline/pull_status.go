@@ -65,7 +65,7 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 			backOffAt = s.at
 		case !s.backOff && backOffAt != 0:
 			w := window{originArrival, biasNextSync, backOffAt - instant(statusPatience), s.at}
-			failures = append(failures, failureEvent{w, 0, s.why})
+			failures = append(failures, failureEvent{w, 0, s.why, 0})
 			backOffAt = 0
 		}
 	}

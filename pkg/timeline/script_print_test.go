@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,7 +49,8 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, " %v\n", p.Sources)
 	}
 	for _, p := range tl.Pulls {
-		printPull(&out, p)
+		i := slices.IndexFunc(e.pod.Containers, func(c Container) bool { return c.Name == p.Container })
+		printPull(&out, p, e.pod.Containers[i].Image)
 	}
 	for _, c := range tl.Conflicts {
 		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Milestone, c.Container, c.Detail)
@@ -82,8 +84,11 @@ func (s *script) print(t testing.TB) string {
 	return out.String()
 }
 
-func printPull(out *strings.Builder, p Pull) {
+func printPull(out *strings.Builder, p Pull, latest string) {
 	fmt.Fprintf(out, "pull %s/%d %s", p.Container, p.Attempt, p.Outcome)
+	if p.Image != latest {
+		fmt.Fprintf(out, " of %q at %s", p.Image, p.Registry)
+	}
 	if p.Failure != "" {
 		fmt.Fprintf(out, " %s", p.Failure)
 	}

@@ -151,7 +151,7 @@ func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 type Pull struct {
 	Container string
 	Kind      ContainerKind // the kind of the container
-	Image     string        // the reference in the spec
+	Image     string        // the reference in the spec; imagepull.UnknownImage if the image changed meanwhile
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome

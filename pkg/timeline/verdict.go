@@ -84,7 +84,7 @@ func (t Timeline) keyOfPhase(phase Phase, s Span) string {
 	}
 	switch rowOf(phase).about {
 	case aboutRegistry:
-		return key + " " + t.registryOf(s.Container)
+		return key + " " + t.registryOf(s)
 	case aboutContainer:
 		return key + " " + s.Container
 	}
@@ -175,7 +175,7 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	}
 	switch row.about {
 	case aboutRegistry:
-		registry, n := t.registryOf(container), t.imagesOf(spans)
+		registry, n := t.registryOf(spans[0]), t.imagesOf(spans)
 		switch {
 		case registry == "" && n > 1:
 			return fmt.Sprintf("pulling %d images", n)

@@ -71,7 +71,7 @@ func (t Timeline) blockerOf(spans []Span) queueDelay {
 		by.image = t.Pulls[i].BlockedBy.Image
 		by.waited += t.Pulls[i].BlockedBy.Waited
 		by.same = by.same && normalizedName(by.image) == normalizedName(t.Pulls[i].Image)
-		by.registry = t.registryOf(s.Container)
+		by.registry = t.registryOf(s)
 	}
 	return by
 }
@@ -102,8 +102,8 @@ func (t Timeline) imagesOf(spans []Span) int {
 	var images []string
 	for _, s := range spans {
 		image := s.Container
-		if i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == s.Container }); i >= 0 {
-			image = t.Pulls[i].Image
+		if p := t.pullBehind(s); p != nil && p.Image != "" {
+			image = p.Image
 		}
 		if !slices.Contains(images, image) {
 			images = append(images, image)
@@ -194,13 +194,42 @@ func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.At
 // hasRate reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) hasRate() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
-// registryOf returns the words "REGISTRY or its mirror" for a container's image, or an empty text if the registry is
+// pullBehind returns the pull attempt that a span belongs to. A back-off belongs to the failed attempt before it. If no
+// attempt is known, pullBehind returns any pull of the container, but only if the container's image never changed.
+// pullBehind returns nil if the span's image is unknown.
+func (t Timeline) pullBehind(s Span) *Pull {
+	if s.Phase == PhaseImageBackoff {
+		s.Attempt--
+	}
+	var first *Pull
+	changed := false
+	for i := range t.Pulls {
+		p := &t.Pulls[i]
+		switch {
+		case p.Container != s.Container:
+			continue
+		case s.belongsTo(*p) && (p.FinishedAt.IsZero() || s.Phase == PhaseImageBackoff || s.StartAt.Before(p.FinishedAt)):
+			return p
+		case first == nil:
+			first = p
+		}
+		changed = changed || p.Image != first.Image
+	}
+	if first == nil || changed || slices.ContainsFunc(t.Reached.Containers, func(c ContainerReached) bool {
+		return c.Name == s.Container && c.Image != first.Image
+	}) {
+		return nil
+	}
+	return first
+}
+
+// registryOf returns the words "REGISTRY or its mirror" for a span's image, or an empty text if the registry is
 // unknown. The image reference names the registry's host. The runtime might have pulled the image from a mirror or a
 // pull-through cache, but the runtime does not report this.
-func (t Timeline) registryOf(container string) string {
-	i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == container })
-	if i < 0 || t.Pulls[i].Registry == "" || t.Pulls[i].Registry == imagepull.UnknownRegistry {
+func (t Timeline) registryOf(s Span) string {
+	p := t.pullBehind(s)
+	if p == nil || p.Registry == "" || p.Registry == imagepull.UnknownRegistry {
 		return ""
 	}
-	return t.Pulls[i].Registry + " or its mirror"
+	return p.Registry + " or its mirror"
 }

@@ -1,0 +1,93 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// Somebody can change a container's image while the kubelet tries to pull the image, for example with "kubectl set
+// image". Then the attempts concern different images, and only the Events name the image of each attempt.
+
+// maxImages limits the list containerEvidence.images. The list keeps the first images in alphabetical order, so that the
+// order of the observations does not matter.
+const maxImages = 8
+
+// addImage adds an image to the list of the container's images. It reports whether the list has changed.
+func (c *containerEvidence) addImage(image string) bool {
+	i, found := slices.BinarySearch(c.images, image)
+	if found || i == maxImages {
+		return false
+	}
+	c.images = slices.Insert(c.images, i, image)
+	c.images = c.images[:min(len(c.images), maxImages)]
+	return true
+}
+
+// imageChanged reports whether the spec contained different images. After the image changes, a status can describe the
+// old or the new image.
+func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
+
+// imageWithHash returns the image with the given textHash, or an empty string if the list does not contain the image.
+func imageWithHash(images []string, hash uint64) string {
+	i := slices.IndexFunc(images, func(image string) bool { return textHash(image) == hash })
+	if i < 0 {
+		return ""
+	}
+	return images[i]
+}
+
+// imageOfAttempt returns the image of one attempt to pull a container's image, and the image's registry. The
+// image is imagepull.UnknownImage if no Event names it. An Event's evidence contains only a hash of the image, so the
+// image is also unknown if no observed spec contained it.
+func (f *fold) imageOfAttempt(c *Container, attempt uint16) (image, registry string) {
+	evidence := &f.e.containers[f.index(c.Name)]
+	switch named := f.pulls[f.index(c.Name)].imageNamed(attempt); {
+	case named == 0 && !evidence.imageChanged(), named == textHash(c.Image):
+		image = c.Image
+	case named != 0:
+		image = imageWithHash(evidence.images, named)
+	}
+	if image == "" {
+		return imagepull.UnknownImage, imagepull.UnknownRegistry
+	}
+	return image, evidence.registryOf(image)
+}
+
+// imageNamed returns textHash of the image that the Events about an attempt name, or 0 if no Event names the image.
+func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
+	if attempt == p.finalAttempt && p.pulled.known() {
+		return p.pulled.image
+	}
+	if i := slices.IndexFunc(p.failures, func(f failedPull) bool { return f.attempt == attempt }); i >= 0 {
+		return p.failures[i].image
+	}
+	i := slices.IndexFunc(p.requests, func(r imageRequest) bool { return r.key.attempt == attempt })
+	if i >= 0 {
+		return p.requests[i].image
+	}
+	return 0
+}
+
+// usedImage returns the runtime's responses about the image of a container's first run. usedImage returns nil if the
+// runtime has not responded, or if the image changed and no Event proves that the first run used the latest image.
+func (f *fold) usedImage(c *Container) *imageEvidence {
+	index := f.index(c.Name)
+	if index != podWide && f.e.containers[index].imageChanged() && f.pulls[index].pulled.image != textHash(c.Image) {
+		return nil
+	}
+	return f.e.image(c.Image)
+}
+
+// pulledImage returns usedImage of a container if the image was absent at first or was pulled again. Otherwise,
+// pulledImage returns nil, because the image's timestamp does not show the end of a pull during the start-up.
+func (f *fold) pulledImage(container string) *imageEvidence {
+	i := slices.IndexFunc(f.e.pod.Containers, func(c Container) bool { return c.Name == container })
+	if i < 0 {
+		return nil
+	}
+	if image := f.usedImage(&f.e.pod.Containers[i]); image != nil && (image.wasAbsent() || image.pulledAgain()) {
+		return image
+	}
+	return nil
+}
