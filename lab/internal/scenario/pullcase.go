@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,13 @@ type pullCase struct {
 type wantedPull struct {
 	container string // name of the container, or image:REFERENCE for an image volume
 	image     string
+	before    string   // the container's image until the repair; empty if the repair does not change the image
 	outcome   string   // outcome of the last attempt
 	failures  []string // possible reasons for a failed attempt
 }
+
+// firstImage returns the image that the kubelet pulls first.
+func (w wantedPull) firstImage() string { return cmp.Or(w.before, w.image) }
 
 // kubeletsName returns the name of the container in the kubelet's Events. kubeletsName returns an empty string for an
 // image volume.
@@ -89,7 +94,7 @@ func (p *pullRun) createCases(ctx context.Context) (backoff pullCase, failing, a
 		failing = append(failing, c)
 	}
 	for _, make := range []func(context.Context) (pullCase, error){p.caseWithReset, p.otherPlatformCase, p.unknownHost,
-		p.noListener} {
+		p.noListener, p.changedImage} {
 		c, err := make(ctx)
 		if err != nil {
 			return backoff, nil, nil, err
@@ -124,55 +129,6 @@ func (c pullCase) failsFirst(failures int, repair func(context.Context) error, c
 // pushColdImage pushes a small image that the node does not have.
 func (p *pullRun) pushColdImage(ctx context.Context, name string) (string, error) {
 	return p.bench.Image(ctx, name, pullLayer)
-}
-
-// refusedCase returns a case whose image the registry refuses with the given status.
-func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
-	image, err := p.pushColdImage(ctx, name)
-	if err != nil {
-		return pullCase{}, err
-	}
-	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, name) }
-	return plainCase(name, image, agent.Downloaded).failsFirst(failures, repair, class),
-		p.bench.Break(ctx, name, registry.Rule{Status: status})
-}
-
-// caseWithReset returns a case whose download the registry interrupts once in the middle of the layer. After the
-// interruption, the runtime gives up the pull.
-func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
-	image, err := p.pushColdImage(ctx, "reset")
-	if err != nil {
-		return pullCase{}, err
-	}
-	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, "reset") }
-	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, repair, "registry_error")
-	c.cutOff = true
-	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
-	return c, p.bench.Break(ctx, "reset", rule)
-}
-
-// otherPlatformCase returns a case whose image is at first built for another platform. After a failed pull, the
-// scenario pushes an image for the node's platform under the same name.
-func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
-	architecture := "arm64"
-	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
-	if err != nil {
-		return pullCase{}, err
-	}
-	repair := func(ctx context.Context) error { _, err := p.pushColdImage(ctx, "platform"); return err }
-	return plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform"), nil
-}
-
-// unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
-// The lab has no DNS server, but the resolver rejects a name with a label of this length without a query.
-func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
-	host := strings.Repeat("nowhere", 10) + ".invalid"
-	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
-}
-
-// noListener returns a case whose registry address has no listener.
-func (p *pullRun) noListener(context.Context) (pullCase, error) {
-	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
 // coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
@@ -301,12 +257,12 @@ func (c pullCase) endless() bool { return c.failures > 0 && c.repair == nil }
 func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
 	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
-		calls, err := p.collector.Runtime.Of(c.wants[0].image)
+		calls, err := p.collector.Runtime.Of(c.wants[0].firstImage())
 		if err != nil {
 			return err
 		}
 		if failures := bench.Failures(calls); failures < c.failures {
-			return fmt.Errorf("the pull of image %s has failed %d times, want %d", c.wants[0].image, failures,
+			return fmt.Errorf("the pull of image %s has failed %d times, want %d", c.wants[0].firstImage(), failures,
 				c.failures)
 		}
 		return nil

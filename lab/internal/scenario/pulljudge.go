@@ -54,6 +54,11 @@ func (j *pullJudge) attemptsOf(ctx context.Context, pod string, want wantedPull)
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
 			all, err := j.collector.Attempts(ctx, want.image)
+			if err == nil && want.before != "" {
+				var earlier []bench.Attempt
+				earlier, err = j.collector.Attempts(ctx, want.before)
+				all = slices.Concat(earlier, all)
+			}
 			mine = bench.Of(all, pod, want.kubeletsName())
 			return err
 		})
@@ -102,7 +107,11 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		if last {
 			outcome = want.outcome
 		}
-		j.judgeWords(name, want, outcome, pull)
+		attempted := want
+		if !last {
+			attempted.image = want.firstImage()
+		}
+		j.judgeWords(name, attempted, outcome, pull)
 		if last {
 			j.judgeReported(name, c, want, count, pull)
 		}
@@ -113,7 +122,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 			}
 			j.judgeLengths(name, truth[at], near, pull)
 			j.judgeBytes(name, c, truth[at], pull)
-			j.going = append(j.going, realPull{pod: c.pod, container: want.container, image: want.image,
+			j.going = append(j.going, realPull{pod: c.pod, container: want.container, image: attempted.image,
 				outcome: agent.Pulling,
 				span:    bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ReportedAt},
 				called:  truth[at].Call.Span})
@@ -157,10 +166,12 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: want outcome %s, but the agent reports %q", what, outcome, pull.Outcome)
 	}
-	if pull.Image != want.image {
+	// Only Events show which image the kubelet pulled before the image changed.
+	unnamed := want.before != "" && !j.sources.events && pull.Image == agent.Unknown && pull.Registry == agent.Unknown
+	if pull.Image != want.image && !unnamed {
 		v.Problem("%s: want image %s, but the agent reports %q", what, want.image, pull.Image)
 	}
-	if host, _, _ := strings.Cut(want.image, "/"); pull.Registry != host {
+	if host, _, _ := strings.Cut(want.image, "/"); pull.Registry != host && !unnamed {
 		v.Problem("%s: want registry %s, but the agent reports %q", what, host, pull.Registry)
 	}
 	if _, digest, named := strings.Cut(want.image, "@"); named && pull.Digest != "" && pull.Digest != digest {
