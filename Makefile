@@ -31,7 +31,8 @@ SCENARIOS := rollout install runtime-proxy command-line revisions documentation 
 TURN = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
 # Each run of `make test` runs only one of these groups of slow scenarios, so that `make test` takes less than 40 minutes.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
-ROTATION := alerts stream-truth+prometheus restart+documentation
+ROTATION := alerts stream-truth+prometheus restart+documentation unpack+node-health+probes+annotations \
+	rollout+otlp+termination+rollout-trace+life-trace+node-impersonation
 ROTATED  := $(subst +, ,$(ROTATION))
 RESTING   = $(filter-out $(subst +, ,$(word $(call TURN,$(words $(ROTATION))),$(ROTATION))),$(ROTATED))
 # The scenario what-if tries several changes to a pod. PODLAPSE_WHAT_IF_PODS is the number of pods for each change. The

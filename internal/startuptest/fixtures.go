@@ -132,17 +132,21 @@ func InTransition() timeline.Timeline {
 			},
 		},
 		Pulls: []timeline.Pull{
-			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
+			{Container: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1",
+				Outcome:     imagepull.OutcomeJoined,
 				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
 			// the time of this pull is unknown, so the pull has no record
-			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
+			{Container: "setup", Kind: timeline.KindInit, Image: "registry.example:5000/tools/setup@sha256:" +
+				"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Outcome: imagepull.OutcomePresent},
 			// FinishedAt is the time at which the kubelet checked the image
-			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,
+			{Container: "proxy", Kind: timeline.KindSidecar, Image: "registry.example:5000/proxy:2",
+				Outcome:    imagepull.OutcomePresent,
 				FinishedAt: After(4 * time.Second)},
-			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: After(4500 * ms),
-				FinishedAt: After(5 * time.Second)},
+			{Container: "app", Kind: timeline.KindMain, Image: "web", Outcome: imagepull.OutcomeFailed,
+				RequestedAt: After(4500 * ms),
+				FinishedAt:  After(5 * time.Second)},
 			{
-				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
+				Container: "app", Kind: timeline.KindMain, Image: "web", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
 				RequestedAt: After(15 * time.Second),
 				StartedAt:   After(16 * time.Second), FinishedAt: After(19 * time.Second), Timed: true,
 				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,

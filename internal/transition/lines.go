@@ -10,8 +10,8 @@ import (
 )
 
 // Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of the
-// containers in the kubelet's order. The records of the image pulls come last. A pull whose start is unknown has no
-// record.
+// containers in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown
+// has no record.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
@@ -29,8 +29,10 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 		previous = c
 	}
 	for i := range t.Containers {
-		if pull := imagePullOf(t, t.Containers[i].Name); pull != nil {
-			line := about.withContainer(&t.Containers[i])
+		c := t.Containers[i]
+		var pull *ImagePull
+		if pull, c.Image = imagePullOf(t, c.Name); pull != nil {
+			line := about.withContainer(&c)
 			line.Type, line.ImagePull = typeImagePull, pull
 			lines = append(lines, Record{line, api.InstantOf(now)})
 		}
@@ -84,20 +86,21 @@ func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *C
 	return r
 }
 
-// imagePullOf combines all attempts to pull a container's image. imagePullOf returns nil if the start of the first
-// attempt is unknown.
-func imagePullOf(t timeline.Timeline, container string) *ImagePull {
+// imagePullOf combines all attempts to pull a container's image, and returns the image. If the image changed,
+// imagePullOf combines only the attempts since the last change. imagePullOf returns nil if the image is unknown, or if
+// the start of the first attempt is unknown.
+func imagePullOf(t timeline.Timeline, container string) (pull *ImagePull, image string) {
 	var first, last *timeline.Pull
 	for i := range t.Pulls {
 		if p := &t.Pulls[i]; p.Container == container {
-			if p.Attempt == 0 {
+			if p.Attempt == 0 || last != nil && p.Image != last.Image {
 				first = p
 			}
 			last = p
 		}
 	}
-	if first == nil {
-		return nil
+	if first == nil || last.Image == imagepull.UnknownImage {
+		return nil, ""
 	}
 	r := &ImagePull{StartedAt: api.InstantOf(first.RequestedAt)}
 	if r.StartedAt.IsZero() {
@@ -115,12 +118,12 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 		r.AlreadyPresent = new(false)
 	}
 	if r.StartedAt.IsZero() {
-		return nil
+		return nil, ""
 	}
 	if last.Outcome != imagepull.OutcomeFailed {
 		r.FinishedAt, r.Duration = api.InstantOf(last.FinishedAt), durationBetween(r.StartedAt.Time, last.FinishedAt)
 	}
-	return r
+	return r, last.Image
 }
 
 // durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if the

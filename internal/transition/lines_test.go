@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,43 @@ func TestAlreadyPresentIsFromEvidence(t *testing.T) {
 		lines := startuptest.Lines(t, transition.Lines, tl, now)
 		if last := lines[len(lines)-1]; !bytes.Contains(last, []byte(want)) {
 			t.Errorf("%s: no %s in %s", outcome, want, last)
+		}
+	}
+}
+
+// TestChangedImage has a container whose image changed after a failed pull. The record of the pull is about the last
+// image, and leaves out the attempts to pull the image before.
+func TestChangedImage(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	pull := func(attempt int, image string, from int) timeline.Pull {
+		return timeline.Pull{Container: "app", Image: image, Attempt: attempt, RequestedAt: at(from),
+			FinishedAt: at(from + 1), Outcome: imagepull.OutcomeFailed}
+	}
+	last := pull(2, "new/app:2", 30)
+	last.Outcome = imagepull.OutcomeDownloaded
+	earlier := []timeline.Pull{pull(0, "old/app:1", 1), pull(1, "old/app:1", 10)}
+	unknown := last
+	unknown.Image = imagepull.UnknownImage
+	for name, test := range map[string]struct {
+		pulls []timeline.Pull
+		want  string // image and start of the record; empty without a record
+	}{
+		"new image":     {append(earlier, last), "new/app:2 30"},
+		"old image":     {earlier, "old/app:1 1"},
+		"unknown image": {append(earlier, unknown), ""},
+	} {
+		tl := timeline.Timeline{Pulls: test.pulls}
+		tl.Containers = []timeline.ContainerReached{{Name: "app", Image: "new/app:2", Kind: timeline.KindMain}}
+		got := ""
+		for _, line := range transition.Lines(tl, at(60)) {
+			if r, ok := line.(transition.Record); ok && r.Metrics.ImagePull != nil {
+				got = fmt.Sprintf("%s:%s %d", r.Metrics.ImageName, r.Metrics.ImageTag,
+					r.Metrics.ImagePull.StartedAt.Unix())
+			}
+		}
+		got = strings.TrimPrefix(got, "docker.io/")
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }

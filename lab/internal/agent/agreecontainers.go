@@ -10,12 +10,15 @@ import (
 type container struct{ Name, Kind, Image string }
 
 // containersInOrder returns the containers in the kubelet's order, including image volumes, but without ephemeral
-// containers.
+// containers. If a container's image changed, the result contains the image of the last attempt.
 func (t Timeline) containersInOrder() (all []container) {
 	for _, p := range t.Pulls {
-		of := container{p.Container, p.Kind, p.Image}
-		if p.Kind != Ephemeral && !slices.Contains(all, of) {
-			all = append(all, of)
+		i := slices.IndexFunc(all, func(c container) bool { return c.Name == p.Container && c.Kind == p.Kind })
+		switch {
+		case i >= 0:
+			all[i].Image = p.Image
+		case p.Kind != Ephemeral:
+			all = append(all, container{p.Container, p.Kind, p.Image})
 		}
 	}
 	return all
@@ -34,7 +37,9 @@ func (c *comparison) compareContainers() {
 				known[i].Name)
 			continue
 		}
-		c.compareImage(m, known[i].Image)
+		if known[i].Image != Unknown {
+			c.compareImage(m, known[i].Image)
+		}
 		c.compareInstant(m.Container+" running", m.ContainerReached.RunningAt, c.firstRunStart(m.Container))
 		c.compareLength(m.Container+" running to ready", m.ContainerReached.RunningToReady,
 			m.ContainerReached.RunningAt, m.ContainerReached.ReadyAt)

@@ -45,15 +45,14 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 }
 
 // transitionOf returns the record that the agent must print about a container's pulls, without the duration. If the
-// start of the pulls is unknown, the result "dated" is false.
+// start or the image of the pulls is unknown, the result "dated" is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
-	for _, first := range attempts {
-		if first.Attempt == 0 {
+	for i, first := range attempts {
+		if first.Attempt == 0 || i > 0 && first.Image != attempts[i-1].Image { // the record is about the last image
 			want.StartedAt = earlierOf(first.RequestedAt, first.StartedAt)
-			dated = true
-			break
+			dated = last.Image != Unknown
 		}
 	}
 	switch last.Outcome {

@@ -185,11 +185,14 @@ func TestUnitTestsCoverEveryAlert(t *testing.T) {
 
 func TestPromtool(t *testing.T) {
 	promtool := promtool(t)
-	for _, arguments := range [][]string{
-		{"check", "rules", filepath.Join(manifests, "rules.yaml")},
-		append([]string{"test", "rules"}, unitTests(t)...),
-	} {
-		t.Run(arguments[0], func(t *testing.T) {
+	t.Parallel() // promtool uses one thread most of the time
+	all := [][]string{{"check", "rules", filepath.Join(manifests, "rules.yaml")}}
+	for _, path := range unitTests(t) {
+		all = append(all, []string{"test", "rules", path})
+	}
+	for _, arguments := range all {
+		t.Run(filepath.Base(arguments[2]), func(t *testing.T) {
+			t.Parallel()
 			if out, err := exec.CommandContext(t.Context(), promtool, arguments...).CombinedOutput(); err != nil {
 				t.Errorf("promtool %s: %v\n%s", strings.Join(arguments[:2], " "), err, out)
 			}

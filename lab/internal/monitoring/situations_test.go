@@ -149,6 +149,7 @@ func run(t *testing.T, promtool string, test []byte) (string, error) {
 // The test simulates every situation in the table. Exactly the alerts in the table's row must fire.
 func TestSituations(t *testing.T) {
 	promtool := promtool(t)
+	t.Parallel()
 	all, known := situations(t), plays()
 	var rows []string
 	for _, s := range all {
@@ -172,6 +173,7 @@ func TestSituations(t *testing.T) {
 // A row of the table with one wrong cell must fail the test.
 func TestSituationsFindWrongCells(t *testing.T) {
 	promtool := promtool(t)
+	t.Parallel()
 	for _, s := range situations(t) {
 		if s.name != "network plugin hangs on one node" {
 			continue
