@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if the agent does not know the state, or if the agent cannot
-// assign the state to one of several pulls.
+// Values of LivePullRecord.State. The state is empty if the agent does not know it, or cannot assign it to one of
+// several pulls.
 const (
 	// PullStateQueued means that no content has arrived. The pull waits in the node's queue, or for the registry's
 	// first response.

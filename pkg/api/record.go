@@ -19,7 +19,7 @@ type Record struct {
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	Revision  string         `json:"revision,omitempty"` // names the workload's revision; see timeline.Pod.Revision
 	State     timeline.State `json:"state"`
-	// Reason is the reason for a failure, e.g. Evicted or StartError, or the reason why a container waits.
+	// Reason is the reason for a failure, for example Evicted or StartError, or the reason why a container waits.
 	Reason string `json:"reason,omitempty"`
 	// Partial is true if another record of the start-up will follow. A partial record means that the start-up is in
 	// progress, or that late evidence can still arrive.
@@ -30,9 +30,9 @@ type Record struct {
 	// GoneAt is the time when the agent learned that the object was removed. The API returns the record for some time
 	// after the removal of the object.
 	GoneAt     Instant `json:"gone_at,omitzero"`
-	Total      Seconds `json:"total_seconds"` // current age of the pod while the pod is starting
-	TotalError Seconds `json:"total_error_seconds"`
-	Verdict    string  `json:"verdict"` // one sentence for people; its wording can change
+	Total      Seconds `json:"total_seconds"`       // current age of the pod while the pod is starting
+	TotalError Seconds `json:"total_error_seconds"` // error bound of Total
+	Verdict    string  `json:"verdict"`             // one sentence for people; its wording can change
 	// Reconstructed is true if the start-up was over before the agent started. See timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
@@ -91,7 +91,7 @@ type PhaseRecord struct {
 	StartAt   Instant        `json:"start_at"`
 	EndAt     Instant        `json:"end_at"`
 	Length    Seconds        `json:"seconds"`
-	Error     Seconds        `json:"error_seconds"`
+	Error     Seconds        `json:"error_seconds"` // error bound of Length
 	// Open is true if the phase was in progress when the agent created the record.
 	Open       bool              `json:"open,omitempty"`
 	Sources    []timeline.Source `json:"sources"`
@@ -126,7 +126,7 @@ type ProbeRecord struct {
 // Pulls for ephemeral containers are not part of the start-up, and their records come last in the list.
 type PullRecord struct {
 	Container string                 `json:"container"`
-	Kind      timeline.ContainerKind `json:"kind,omitempty"` // kind of the container
+	Kind      timeline.ContainerKind `json:"kind,omitempty"`
 	Image     string                 `json:"image"`
 	Registry  string                 `json:"registry"`
 	Digest    string                 `json:"digest,omitempty"`
@@ -137,13 +137,15 @@ type PullRecord struct {
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
 	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if the time is unknown.
-	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
-	FinishedAt   Instant  `json:"finished_at,omitzero"`
-	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown
-	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// For a failed pull, Error is the error bound of the time from RequestedAt to FinishedAt.
+	DownloadedAt Instant `json:"downloaded_at,omitzero"`
+	FinishedAt   Instant `json:"finished_at,omitzero"`
+	// Queue is the time from RequestedAt to StartedAt, and Pull is the time from StartedAt to FinishedAt. Error is the
+	// error bound of Queue and of Pull. For a failed pull, Error is the error bound of the time from RequestedAt to
+	// FinishedAt. Queue, Pull and Error are nil if unknown.
+	Queue     *Seconds `json:"queue_seconds,omitempty"`
+	Pull      *Seconds `json:"pull_seconds,omitempty"`
 	Error     *Seconds `json:"error_seconds,omitempty"`
-	SizeBytes int64    `json:"size_bytes,omitempty"`
+	SizeBytes int64    `json:"size_bytes,omitempty"` // size of the image
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,
 	// Unpack and Layers are absent if no content arrived with this pull, or if the runtime does not report layers.
 	Download *DownloadRecord `json:"download,omitempty"`
@@ -179,7 +181,7 @@ func (p PullRecord) IsPull() bool {
 type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
-	Length  Seconds `json:"seconds"`
+	Length  Seconds `json:"seconds"` // time from StartAt to EndAt
 	// Bytes is the size of the layers in the registry, without the layers whose bytes count for another pod's pull.
 	Bytes int64 `json:"bytes"`
 	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived before the pull, or
@@ -210,7 +212,7 @@ type BlockerRecord struct {
 	Pod       string  `json:"pod"`
 	Container string  `json:"container"`
 	Image     string  `json:"image"`
-	Waited    Seconds `json:"seconds"`
+	Waited    Seconds `json:"seconds"` // time for which the other pull waited
 }
 
 // MilestoneRecord is the interval that contains a milestone's true instant. JSON omits an unknown end of the

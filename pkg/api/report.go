@@ -41,7 +41,7 @@ type ReportItem struct {
 	// has no namespace and no name.
 	Other bool `json:"other,omitempty"`
 	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
-	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up the pod.
+	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up on the pod.
 	StartUps   int `json:"start_ups"`
 	Failures   int `json:"failures"`
 	InProgress int `json:"in_progress"`

@@ -64,8 +64,8 @@ type AgentRecord struct {
 
 // PodCounts counts the pods whose object exists.
 type PodCounts struct {
-	Present int                    `json:"present"`
-	States  map[timeline.State]int `json:"states"`
+	Present int                    `json:"present"` // number of pods whose object exists
+	States  map[timeline.State]int `json:"states"`  // number of pods in each state; states without pods are absent
 }
 
 // StartingRecord is a phase with the number of pods that are in this phase at the moment.
@@ -73,23 +73,23 @@ type StartingRecord struct {
 	Phase  timeline.Phase `json:"phase"`
 	Cause  timeline.Cause `json:"cause"`
 	Pods   int            `json:"pods"`
-	Oldest Seconds        `json:"oldest_seconds"`
+	Oldest Seconds        `json:"oldest_seconds"` // longest time that one of these pods has spent in the phase so far
 }
 
 // PullCounts counts the pulls in progress.
 type PullCounts struct {
-	InProgress int `json:"in_progress"`
-	Pulling    int `json:"pulling"`
+	InProgress int `json:"in_progress"` // includes waiting pulls
+	Pulling    int `json:"pulling"`     // pulls that are receiving content
 }
 
 // HistoryRecord describes the agent's history of deleted pods: its size and its limits.
 type HistoryRecord struct {
 	Pods       int     `json:"pods"`
-	Bytes      int     `json:"bytes"`
+	Bytes      int     `json:"bytes"` // memory that the pods use
 	LimitPods  int     `json:"limit_pods"`
 	LimitBytes int     `json:"limit_bytes"`
-	Dropped    uint64  `json:"dropped"`
-	OldestAt   Instant `json:"oldest_at,omitzero"`
+	Dropped    uint64  `json:"dropped"`            // number of pods that the history dropped because of a limit
+	OldestAt   Instant `json:"oldest_at,omitzero"` // deletion time of the oldest pod
 }
 
 // PhaseList contains all phases, in the order of a start-up.
@@ -111,13 +111,15 @@ type RegistryList struct {
 
 // RegistryRecord contains the sums of the pulls from one registry, for all known pods.
 type RegistryRecord struct {
-	Registry     string                    `json:"registry"`
-	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`
-	Failures     map[imagepull.Failure]int `json:"failures"`
-	InProgress   int                       `json:"in_progress"`
-	Bytes        int64                     `json:"bytes"`
-	DownloadTime Seconds                   `json:"download_seconds"`
-	LastAt       Instant                   `json:"last_at,omitzero"`
+	Registry   string                    `json:"registry"`
+	Outcomes   map[imagepull.Outcome]int `json:"outcomes"`
+	Failures   map[imagepull.Failure]int `json:"failures"`
+	InProgress int                       `json:"in_progress"`
+	// Bytes is the number of downloaded bytes of the pulls with a known size. A layer that several pulls share counts
+	// once. DownloadTime is the total duration of the downloads of these bytes.
+	Bytes        int64   `json:"bytes"`
+	DownloadTime Seconds `json:"download_seconds"`
+	LastAt       Instant `json:"last_at,omitzero"` // end of the latest completed pull
 }
 
 // EvidenceRecord describes the quality of the agent's evidence.
@@ -126,8 +128,8 @@ type EvidenceRecord struct {
 	Parts        []PartRecord   `json:"parts"`
 	ClockSkew    *SkewRecord    `json:"clock_skew,omitempty"`
 	StartUps     EvidenceCounts `json:"start_ups"`
-	Total        Seconds        `json:"total_seconds"`
-	Unattributed Seconds        `json:"unattributed_seconds"`
+	Total        Seconds        `json:"total_seconds"`        // sum of the durations of all known start-ups
+	Unattributed Seconds        `json:"unattributed_seconds"` // part of Total that the evidence cannot attribute
 }
 
 // PartRecord is the latest status that a part of the agent reported.

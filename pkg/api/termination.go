@@ -7,7 +7,7 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type TerminationRecord struct {
 	RequestedAt Instant `json:"requested_at"`
 	GoneAt      Instant `json:"gone_at,omitzero"`
-	// Reason is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI.
+	// Reason is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	Reason string `json:"reason,omitempty"`
 	// Grace is the shortest requested grace period. Grace is nil if the agent saw no grace period.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
@@ -23,17 +23,19 @@ type TerminationRecord struct {
 
 // StopRecord describes how one container ended.
 type StopRecord struct {
-	Container   string                 `json:"container"`
-	Kind        timeline.ContainerKind `json:"kind"`
-	How         timeline.StopKind      `json:"how"`
-	StoppedAt   Instant                `json:"stopped_at,omitzero"`
-	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // Used and Error are nil if unknown
-	Error       *Seconds               `json:"error_seconds,omitempty"`
-	ExitCode    *int                   `json:"exit_code,omitempty"`
-	Signal      int                    `json:"signal,omitempty"` // the signal that the exit code represents
-	Reason      string                 `json:"reason,omitempty"`
-	PreStopHook bool                   `json:"pre_stop_hook,omitempty"`
-	Sources     []timeline.Source      `json:"sources"`
+	Container string                 `json:"container"`
+	Kind      timeline.ContainerKind `json:"kind"`
+	How       timeline.StopKind      `json:"how"`
+	StoppedAt Instant                `json:"stopped_at,omitzero"`
+	// Used is the time from the kubelet's pickup of the deletion until the container stopped. Error is the error bound
+	// of Used. Used and Error are nil if unknown, or if the container stopped long after its grace period.
+	Used        *Seconds          `json:"grace_used_seconds,omitempty"`
+	Error       *Seconds          `json:"error_seconds,omitempty"`
+	ExitCode    *int              `json:"exit_code,omitempty"`
+	Signal      int               `json:"signal,omitempty"` // the signal that the exit code represents
+	Reason      string            `json:"reason,omitempty"`
+	PreStopHook bool              `json:"pre_stop_hook,omitempty"`
+	Sources     []timeline.Source `json:"sources"`
 }
 
 // TerminationLine is the line on standard output for a pod's termination.

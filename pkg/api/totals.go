@@ -22,11 +22,11 @@ type TotalsRecord struct {
 	Registries []RegistryTotals `json:"registries"`
 }
 
-// PhaseTotals contains the totals of one phase.
+// PhaseTotals contains the number of spans of a phase and their total duration.
 type PhaseTotals struct {
 	Phase  timeline.Phase `json:"phase"`
-	Length Seconds        `json:"seconds"`
-	Steps  int            `json:"steps"` // number of spans. A pod with three containers can have three spans of a phase
+	Length Seconds        `json:"seconds"` // total duration
+	Steps  int            `json:"steps"`   // number of spans; a pod with three containers can have three
 }
 
 // OtherRegistries is the name of the entry that combines all registries without totals of their own.
@@ -40,26 +40,27 @@ const MaxRegistryTotals = 100
 type RegistryTotals struct {
 	Registry string `json:"registry"`
 	PullTotals
-	Durations []DurationBucket `json:"durations"` // covers the pulls that Pulls counts; sorted by Bucket
-	Unpack    Seconds          `json:"unpack_seconds"`
+	Durations []DurationBucket `json:"durations"`      // covers the pulls that Pulls counts; sorted by Bucket
+	Unpack    Seconds          `json:"unpack_seconds"` // total time in which the runtime unpacked layers
 }
 
-// PullTotals contains the totals of pulls.
+// PullTotals contains the numbers, the durations and the sizes of pulls as sums.
 type PullTotals struct {
 	// Pulls is the number of pulls that downloaded content and have a known duration. Resumed pulls do not count.
-	// Length covers only the pulls that Pulls counts.
+	// Length is the total duration of the pulls that Pulls counts.
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
-	Bytes  int64   `json:"bytes"`
+	// Bytes is the number of downloaded bytes of the pulls with a known size. Pulls and Bytes can cover different
+	// pulls. For example, Bytes omits the pulls whose bytes are unknown.
+	Bytes int64 `json:"bytes"`
 	// Sized contains the totals of the sized pulls. The node factor and the registry factor use only the sized pulls.
-	// Pulls and Bytes can cover different pulls. For example, Bytes omits the pulls whose bytes are unknown.
 	Sized    SizedTotals `json:"sized"`
-	Failures int         `json:"failures"`
+	Failures int         `json:"failures"` // failed pulls, including pulls of start-ups in progress
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets the end of the time window.
 	InProgress int `json:"in_progress"`
 }
 
-// Add adds the totals of other pulls.
+// Add adds the pulls that "other" counts. The two totals must not count the same pull.
 func (p *PullTotals) Add(other PullTotals) {
 	p.Pulls += other.Pulls
 	p.Length += other.Length
@@ -73,8 +74,8 @@ func (p *PullTotals) Add(other PullTotals) {
 type SizedTotals struct {
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
-	Bytes  int64   `json:"bytes"`
-	Unpack Seconds `json:"unpack_seconds"`
+	Bytes  int64   `json:"bytes"`          // downloaded bytes
+	Unpack Seconds `json:"unpack_seconds"` // total time in which the runtime unpacked layers
 }
 
 // Add adds the totals of other sized pulls.

@@ -46,7 +46,7 @@ type WorkloadSummary struct {
 type WorkloadCounts struct {
 	Measured   int `json:"measured"` // completed, with a known duration
 	InProgress int `json:"in_progress"`
-	GivenUp    int `json:"given_up"`
+	GivenUp    int `json:"given_up"` // not ready one hour after the agent first saw the pod
 	Failed     int `json:"failed"`
 	Deleted    int `json:"deleted"`          // deleted before the pod was ready
 	Unknown    int `json:"unknown_duration"` // completed, but the error bound is as large as the duration
@@ -171,8 +171,8 @@ type WorkloadDifference struct {
 type WorkloadPart struct {
 	Phase   timeline.Phase `json:"phase"`
 	Cause   timeline.Cause `json:"cause"`
-	Seconds Seconds        `json:"seconds"`
-	Error   Seconds        `json:"error_seconds"`
+	Seconds Seconds        `json:"seconds"`       // mean of the second group minus the mean of the first group
+	Error   Seconds        `json:"error_seconds"` // error bound of Seconds
 	// P is the p-value of the rank test, corrected for the number of compared phases. For the test, each duration has
 	// the value within its error bound that makes the difference smallest.
 	P float64 `json:"p"`

@@ -37,7 +37,7 @@ type Client struct {
 
 // Refusal is an error response.
 type Refusal struct {
-	Status int
+	Status int    // HTTP status code
 	Word   string // the kind of error as one word; empty if neither an agent nor the API server responded
 	Reason string // one sentence for people
 	// Scheme is the authentication scheme that the server requires: SchemeBearer, SchemeBasic, or another scheme.
@@ -134,7 +134,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 // Workload returns the summary of a workload's start-ups on the agent's node. The argument "kind" is the kind of the
 // pods' owner, for example Deployment or deploy. If two revisions are given, the summary compares the second one with
 // the first one. Without revisions, the summary compares the latest two. If the agent knows no start-up of the
-// workload, the agent responds with status 404.
+// workload, it responds with status 404.
 func (c Client) Workload(ctx context.Context, namespace, kind, name string, revisions ...string) (
 	api.WorkloadRecord, error) {
 	query := url.Values{}
