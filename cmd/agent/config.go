@@ -140,7 +140,7 @@ func (c *config) reportTable() flags.Table {
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+
-				"longer exists. For each terminating pod, the agent queries the runtime once per second"),
+				"longer exists. For each terminating pod, the agent queries the runtime up to once per second"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
 			"send one OTLP trace for each rollout instead of one trace for each pod. The trace of a rollout "+
 				"contains the start-ups of all pods with the same owner and the same revision, for example of all "+
