@@ -72,7 +72,7 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	}
 }
 
-// Without --annotate, the agent sends no request and has no metric, even if a pod asks for annotations.
+// Without --annotate, the agent sends no request and has no metric, even if a pod requests annotations.
 func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := readyPod(web0(time.Now().Add(-3*time.Second)), time.Now())
