@@ -93,8 +93,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 
 // succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
 // not show which run was successful, so the method uses the first run that might have ended at the reported time. If no
-// run can have ended at the reported time, the method uses the last run. The last run might have failed, so the result
-// is doubtful unless a later container has started or the pod is ready.
+// run could have ended at the reported time, the method uses the last run. The last run might have failed, so the
+// result is doubtful unless a later container has started or the pod is ready.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

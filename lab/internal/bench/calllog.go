@@ -25,8 +25,8 @@ type RuntimeCall struct {
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // for CallStart: time when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for CallStart: time when containerd learned that the process had exited
+	ExitedAt   time.Time // for CallStart: time when the container's process exited; zero while the process runs
+	ExitSeenAt time.Time // for CallStart: time when containerd learned that the process had exited
 
 	sandbox, container string // the IDs of the sandbox and the container
 }
@@ -123,7 +123,7 @@ func (l *CallLog) take(line []byte) {
 		for _, call := range l.calls[l.pod[l.named[m[1]].sandbox]] {
 			if call.Kind == CallStart && call.container == m[1] {
 				first(&call.ExitedAt, time.Unix(seconds, nanoseconds))
-				first(&call.HeardAt, at)
+				first(&call.ExitSeenAt, at)
 			}
 		}
 	}

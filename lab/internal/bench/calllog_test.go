@@ -45,11 +45,11 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 		{Span: Span{second(3), second(4)}, Kind: CallSandbox},
 		{Span: Span{second(5), second(6)}, Kind: CallCreate, Container: "main"},
 		{
-			Span:      Span{second(7), second(8)},
-			Kind:      CallStart,
-			Container: "main",
-			ExitedAt:  second(10).Add(time.Second / 2),
-			HeardAt:   second(12),
+			Span:       Span{second(7), second(8)},
+			Kind:       CallStart,
+			Container:  "main",
+			ExitedAt:   second(10).Add(time.Second / 2),
+			ExitSeenAt: second(12),
 		},
 		{Span: Span{second(13), second(14)}, Kind: CallCreate, Container: "main", Attempt: 1, Failed: true},
 	}
@@ -62,7 +62,7 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 		if !got.StartAt.Equal(w.StartAt) || !got.EndAt.Equal(w.EndAt) || got.Kind != w.Kind ||
 			got.Container != w.Container ||
 			got.Attempt != w.Attempt || got.Failed != w.Failed || !got.ExitedAt.Equal(w.ExitedAt) ||
-			!got.HeardAt.Equal(w.HeardAt) {
+			!got.ExitSeenAt.Equal(w.ExitSeenAt) {
 			t.Errorf("call %d is %+v, want %+v", i, got, w)
 		}
 	}

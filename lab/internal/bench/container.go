@@ -21,8 +21,8 @@ func Sidecar(name, image string) corev1.Container {
 }
 
 // MainContainer returns a container that becomes ready a given time after the start of its process. The readiness probe
-// blocks until the given time has passed, so the readiness does not depend on the time of the kubelet's next probe. The
-// given time must be longer than the probe's period.
+// blocks until the given time has passed, so the pod becomes ready at this time and not at the kubelet's next probe.
+// The given time must be longer than the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
 		ReadinessProbe: probe(workload.Probe, readyAfter)}

@@ -12,16 +12,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// TakenUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately after the
-// kubelet receives the pod, the kubelet writes the pod's start time into the first status of the pod.
-func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
+// PickedUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately
+// afterwards, the kubelet writes the pod's start time into the first status.
+func (b *Bench) PickedUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
 
-// HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
-// The kubelet sets the pod's readiness condition when it learns the result of the probe. HeardReadyAt reads only log
+// ReadySeenAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
+// The kubelet sets the pod's readiness condition when it learns the result of the probe. ReadySeenAt reads only log
 // lines that are later than the given time.
-func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
+func (b *Bench) ReadySeenAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
 

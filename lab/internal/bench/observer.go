@@ -36,7 +36,7 @@ func (b *Bench) ExtraAgent(extra int) Observer {
 }
 
 // AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. If the pod is already
-// ready, AwaitSettled takes at most 15 s, because the agent waits for late Events before the agent reports the pod.
+// ready, AwaitSettled takes at most 15 s, because the agent waits for late Events before it reports the pod.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,
 		func(r agent.Records) []agent.Timeline { return r.Timelines },

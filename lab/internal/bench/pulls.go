@@ -155,8 +155,8 @@ func (w *PullCollector) accesses(ctx context.Context, reference string) ([]regis
 		nil
 }
 
-// If a request started during this attempt, addRequests adds the request's data to the attempt. If several attempts
-// were in progress when a request started, the request counts for each of them.
+// If a request started during this attempt, addRequests adds the request's data to the attempt. A request counts for
+// each attempt that was in progress when the request started.
 func (a *Attempt) addRequests(accesses []registry.Access) {
 	for _, access := range accesses {
 		if !a.contains(access.StartAt) {

@@ -16,13 +16,13 @@ import (
 // injected delays, the times include containerd's work: creating a namespace, starting a plugin or a process, and
 // unpacking. The duration of containerd's work depends on the load of the machine.
 type RuntimeLog struct {
-	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
-	SandboxReadyAt   time.Time            // time when a sandbox of the pod first ran
-	StartAskedAt     map[string]time.Time // times when the kubelet first requested the start of each container
-	RunningAt        map[string]time.Time // times when the first start of each container was complete
-	ExitedAt         map[string]time.Time // times when containerd learned of the exit of each container's first run
-	SandboxStoppedAt time.Time            // time when the first sandbox was stopped
-	Pull             Span                 // pull of the image that the bench created for the pod
+	SandboxRequestedAt time.Time            // time when the kubelet requested the first sandbox
+	SandboxReadyAt     time.Time            // time when a sandbox of the pod first ran
+	StartRequestedAt   map[string]time.Time // times when the kubelet first requested the start of each container
+	RunningAt          map[string]time.Time // times when the first start of each container was complete
+	ExitedAt           map[string]time.Time // times when containerd learned of the exit of each container's first run
+	SandboxStoppedAt   time.Time            // time when the first sandbox was stopped
+	Pull               Span                 // pull of the image that the bench created for the pod
 }
 
 // RuntimeLog reads the times of one pod from containerd's log. The image of the pod must have the same name as the pod.
@@ -40,14 +40,14 @@ func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 }
 
 var (
-	sandboxAsked = regexp.MustCompile(
+	sandboxRequested = regexp.MustCompile(
 		`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`,
 	)
 	containerCreated = regexp.MustCompile(
 		`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`,
 	)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
-	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
+	startRequested   = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
 	// containerd 1 writes the same message about sandboxes and containers
 	sandboxStopped = regexp.MustCompile(
 		`^received (?:sandbox )?container exit event (?:sandbox|container)_id:"([^"]+)"`,
@@ -57,7 +57,7 @@ var (
 )
 
 func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
-	log := RuntimeLog{StartAskedAt: make(map[string]time.Time), RunningAt: make(map[string]time.Time),
+	log := RuntimeLog{StartRequestedAt: make(map[string]time.Time), RunningAt: make(map[string]time.Time),
 		ExitedAt: make(map[string]time.Time)}
 	sandboxes, containers := make(map[string]bool), make(map[string]string)
 	lines := bufio.NewScanner(text)
@@ -67,8 +67,8 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 		if !ok {
 			continue
 		}
-		if m := sandboxAsked.FindStringSubmatch(message); m != nil && m[1] == uid {
-			first(&log.SandboxAskedAt, at)
+		if m := sandboxRequested.FindStringSubmatch(message); m != nil && m[1] == uid {
+			first(&log.SandboxRequestedAt, at)
 			if m[3] != "" {
 				first(&log.SandboxReadyAt, at)
 				sandboxes[m[3]] = true
@@ -77,8 +77,8 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 			containers[m[3]] = m[2]
 		} else if m := containerStarted.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
 			firstOf(log.RunningAt, containers[m[1]], at)
-		} else if m := startAsked.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
-			firstOf(log.StartAskedAt, containers[m[1]], at)
+		} else if m := startRequested.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
+			firstOf(log.StartRequestedAt, containers[m[1]], at)
 		} else if m := containerExited.FindStringSubmatch(message); m != nil && containers[m[1]] != "" {
 			firstOf(log.ExitedAt, containers[m[1]], at)
 		} else if m := sandboxStopped.FindStringSubmatch(message); m != nil && sandboxes[m[1]] {
@@ -94,7 +94,7 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 	if err := lines.Err(); err != nil {
 		return RuntimeLog{}, err
 	}
-	if log.SandboxAskedAt.IsZero() {
+	if log.SandboxRequestedAt.IsZero() {
 		return RuntimeLog{}, errors.New("containerd received no request for a sandbox of this pod")
 	}
 	return log, nil

@@ -16,7 +16,7 @@ import (
 // Span is a period of wall-clock time.
 type Span struct{ StartAt, EndAt time.Time }
 
-// Length returns the time from the start to the end.
+// Length returns the duration of the period.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
 // Dated executes a function and returns the times before and after the call.

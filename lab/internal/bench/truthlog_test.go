@@ -32,8 +32,8 @@ not a line of it
 		t.Fatal(err)
 	}
 	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
-	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
-		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 ||
+	if !log.SandboxRequestedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
+		!log.StartRequestedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 ||
 		!log.RunningAt["main"].Equal(second(9)) ||
 		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) ||
 		!log.SandboxStoppedAt.Equal(second(12)) {

@@ -7,10 +7,10 @@ import (
 
 // Account contains the evidence that sources other than the agent provide about one pod's start-up.
 type Account struct {
-	CreatedAt time.Time // time when the API server received the request to create the pod
-	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
-	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log does not contain this time
-	Until     time.Time // end of the period that the account covers
+	CreatedAt  time.Time // time when the API server received the request to create the pod
+	BoundAt    time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
+	PickedUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log does not contain this time
+	Until      time.Time // end of the period that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
 	Requested []Request // Events with the reason Pulling, from the kubelet's log
@@ -69,11 +69,11 @@ type Run struct {
 
 	BegunAt time.Time // time when the process logged its start; zero if the process did not log its start
 	// Waited is the longest time that the process might have waited for a CPU before it logged its start.
-	Waited   time.Duration
-	ExitedAt time.Time // time when the process exited; zero while the process runs
-	HeardAt  time.Time // time when the runtime learned of the exit
-	HookedAt time.Time // time when the post-start hook logged its end
-	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passed
+	Waited     time.Duration
+	ExitedAt   time.Time // time when the process exited; zero while the process runs
+	ExitSeenAt time.Time // time when the runtime learned of the exit
+	HookedAt   time.Time // time when the post-start hook logged its end
+	ReadyAt    time.Time // time when the last startup or readiness probe logged that it passed
 }
 
 // Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
@@ -102,14 +102,14 @@ const maxArrivalDelay = 200 * time.Millisecond
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
-	s.add(a.BoundAt, a.TakenUpAt, "kubelet's log", Kubelet)
+	s.add(a.BoundAt, a.PickedUpAt, "kubelet's log", Kubelet)
 	calls := a.closedCalls()
 	if len(calls) == 0 {
-		s.add(a.TakenUpAt, a.Until, "kubelet's log", Volumes, Kubelet)
+		s.add(a.PickedUpAt, a.Until, "kubelet's log", Volumes, Kubelet)
 	}
 	for i, c := range calls {
 		if i == 0 {
-			s.add(a.TakenUpAt, c.From, "containerd's log", Volumes, Kubelet)
+			s.add(a.PickedUpAt, c.From, "containerd's log", Volumes, Kubelet)
 		} else {
 			a.addBetween(&s, calls[i-1], &c)
 		}
@@ -270,14 +270,14 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	switch {
 	case !ended.IsZero() && (again || next == nil || r.Init):
 		s.add(from, ended, stated, App)
-		heard := earlier(later(r.HeardAt, ended), to)
-		s.add(ended, heard, "containerd's log", Runtime)
+		exitSeen := earlier(later(r.ExitSeenAt, ended), to)
+		s.add(ended, exitSeen, "containerd's log", Runtime)
 		if r.Init && next != nil && !again {
-			s.add(heard, to, "kubelet's and containerd's logs", Kubelet)
+			s.add(exitSeen, to, "kubelet's and containerd's logs", Kubelet)
 			return
 		}
-		s.add(heard, to, "kubelet's and containerd's logs", Backoff, Kubelet)
-		s.add(a.firstStated(a.BackedOff, r.Container, heard, to), to, "kubelet's log", Backoff)
+		s.add(exitSeen, to, "kubelet's and containerd's logs", Backoff, Kubelet)
+		s.add(a.firstStated(a.BackedOff, r.Container, exitSeen, to), to, "kubelet's log", Backoff)
 	case next != nil && r.Hooked:
 		s.add(from, earlier(r.HookedAt, to), stated, App)
 		s.add(r.HookedAt, to, "the process itself and containerd's log", Kubelet)

@@ -23,7 +23,7 @@ func text(stretches []Stretch) string {
 var ordinarySandboxCall = Call{Span: span(2, 5), Kind: Sandbox, Network: []Span{span(3, 4)}}
 
 func ordinaryAccount() Account {
-	return Account{CreatedAt: at(0), BoundAt: at(0.5), TakenUpAt: at(1), Until: at(30),
+	return Account{CreatedAt: at(0), BoundAt: at(0.5), PickedUpAt: at(1), Until: at(30),
 		Calls: []Call{ordinarySandboxCall,
 			{Span: span(6, 7), Kind: Create, Container: "main"}, {Span: span(7, 8), Kind: Start, Container: "main"}},
 		Runs: []Run{{Container: "main", BegunAt: at(7.5), ReadyAt: at(10)}}}
@@ -75,7 +75,7 @@ var stretchesTests = map[string]struct {
 	"init container": {func(a *Account) {
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 7), Kind: Start, Container: "init"},
 			{Span: span(12, 13), Kind: Create, Container: "main"}}
-		a.Runs = []Run{{Container: "init", Init: true, BegunAt: at(7), ExitedAt: at(10), HeardAt: at(11)}}
+		a.Runs = []Run{{Container: "init", Init: true, BegunAt: at(7), ExitedAt: at(10), ExitSeenAt: at(11)}}
 	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-10 app\n10-11 runtime\n11-12 kubelet\n12-13 runtime"},
 	"crash": {func(a *Account) {
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 7), Kind: Start, Container: "main"},
@@ -94,7 +94,7 @@ var stretchesTests = map[string]struct {
 		"runtime/app\n8-10 app"},
 	"configuration": {func(a *Account) {
 		a.Calls = []Call{ordinarySandboxCall}
-		a.TakenUpAt, a.Faults = at(1),
+		a.PickedUpAt, a.Faults = at(1),
 			[]Fault{{Causes: []Cause{Config}, FixedAt: at(1.5), Then: []Cause{Config, Volumes}}}
 	}, "0-0.5 scheduler\n0.5-1 kubelet\n1-1.5 config\n1.5-2 config/volumes\n2-3 network/runtime\n3-4 " +
 		"network\n4-4.2 runtime/network\n4.2-5 runtime"},

@@ -14,7 +14,7 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 			during := Span{later(s.From, away.From), earlier(s.To, away.To)}
 			over := Stretch{Span: during, Causes: []Cause{Runtime}, Slack: s.Slack, Source: "scenario"}
 			switch {
-			case s.From.Before(a.TakenUpAt) || during.Length() == 0:
+			case s.From.Before(a.PickedUpAt) || during.Length() == 0:
 			case s.Causes[0] == Registry:
 				over.Causes = []Cause{Registry, Runtime}
 				all = append(all, over)

@@ -95,8 +95,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// RestoreCgroups removes the parent cgroup of containers if the cgroup did not exist before the lab started, and
-// disables the controllers that were not enabled before the lab started. The caller must first remove the containers.
+// RestoreCgroups restores the cgroups that the machine had before the lab started: it removes the parent cgroup of
+// containers if this cgroup is new, and disables controllers that were not enabled. The caller must first remove the
+// containers.
 func (b Before) RestoreCgroups() {
 	if b.NoGroup {
 		removeParent()

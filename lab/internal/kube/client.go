@@ -1,5 +1,5 @@
 // Package kube is a small client of the lab's API server. The client uses the Go types of k8s.io/api. Most requests use
-// JSON and a client certificate. The lab needs only a few kinds of requests, so the lab uses no clientset.
+// JSON and a client certificate. The lab uses no clientset, because it needs only a few kinds of requests.
 package kube
 
 import (
@@ -123,8 +123,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit is the time limit for one request. A healthy API server responds to every request of the lab within this
-// limit.
+// A healthy API server responds to every request of the lab within requestLimit.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {

@@ -8,8 +8,8 @@ const Loopback = "127.0.0.1"
 // NodeName is the name of the lab's only node.
 const NodeName = "node-1"
 
-// The lab's ports are fixed. The ports differ from the usual ports, so that the lab can run beside a real cluster. The
-// ports are below the kernel's ephemeral range, so that no outgoing connection uses them.
+// The lab's ports are fixed. The ports differ from the usual ports, so that the lab can run alongside a real cluster.
+// The ports are below the kernel's ephemeral range, so that no outgoing connection uses them.
 const (
 	OTLPHTTPPort   = 24318
 	OTLPGRPCPort   = 24317

@@ -2,8 +2,8 @@ package node
 
 // The templates of containerd's configuration. containerdConfig replaces each name between "@" characters with a value.
 
-// containerd2Config is for containerd 2. Versions before 2.3 log a warning and ignore the setting socket_dir, so the
-// shims create their sockets in /run/containerd/s.
+// containerd2Config is the template for containerd 2. Versions before 2.3 log a warning and ignore the setting
+// socket_dir, so the shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"
@@ -61,9 +61,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     use_internal_loopback = true
 `
 
-// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. When a scenario
-// ends, the scenario removes its images from the registry. If containerd restarts after this removal, stargz cannot
-// mount the images' remaining snapshots.
+// stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. Each scenario
+// removes its images from the registry when it ends. If containerd restarts after this removal, stargz cannot mount the
+// images' remaining snapshots.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"
@@ -71,9 +71,9 @@ const stargzConfig = `
   allow_invalid_mounts_on_restart = true
 `
 
-// containerd1Config is for containerd 1. The settings have the same effects as in containerd2Config. containerd 1 does
-// not know the setting socket_dir, so the shims create their sockets in /run/containerd/s. The lab reads the exits of
-// containers from the log, and containerd 1.6 logs these exits only at the level "debug".
+// containerd1Config is the template for containerd 1. The settings have the same effects as in containerd2Config.
+// containerd 1 does not know the setting socket_dir, so the shims create their sockets in /run/containerd/s. The lab
+// reads the exits of containers from the log, and containerd 1.6 logs these exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

@@ -190,7 +190,7 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests returns the path of the manifests directory, which is beside the lab's source directory.
+// Manifests returns the path of the manifests directory, which is next to the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
 // DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests.

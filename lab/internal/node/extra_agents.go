@@ -119,7 +119,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 // ExtraUsage returns the resources that an extra agent's process has used.
 func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
-// StopExtraAgents stops all extra agents.
+// StopExtraAgents stops the extra agents of all nodes.
 func (n Node) StopExtraAgents() error {
 	names := make([]string, maxExtraAgents)
 	for extra := range names {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Span is one span.
+// Span is a span from the receiver's file.
 type Span struct {
 	TraceID, SpanID, Parent string // IDs in hexadecimal; Parent is empty for a root span
 	Name                    string

@@ -53,8 +53,8 @@ type Starter struct {
 	Logs  string
 }
 
-// Start starts and records a process. The process runs in its own session, so that the process keeps running after the
-// caller exits. If the process exits while the caller still runs, a goroutine reaps the process.
+// Start starts and records a process. The process runs in its own session, so that it keeps running after the caller
+// exits. If the process exits while the caller still runs, a goroutine reaps the process.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {

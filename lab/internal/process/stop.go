@@ -27,7 +27,7 @@ func (id Identity) Signal(signal syscall.Signal) error {
 }
 
 // Stop asks the process to exit, and kills the process after the grace period. Stop returns after the process has
-// exited. If SIGSTOP stopped the process earlier, Stop also continues the process, so that the process can exit.
+// exited. Stop also continues a process that SIGSTOP has stopped, so that it can exit.
 func (id Identity) Stop(grace time.Duration) error {
 	if grace > 0 {
 		if err := id.Signal(syscall.SIGTERM); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Guard protects registries with TLS and basic authentication. The certificate is from the guard's authority, a
-// certificate authority that only the guard uses. The zero Guard stands for plain HTTP without authentication.
+// Guard protects registries with TLS and basic authentication. The certificate is from a certificate authority that
+// only the guard uses. The zero Guard stands for plain HTTP without authentication.
 type Guard struct {
 	Dir string // directory with the certificates and the files of the credential provider plugin
 }

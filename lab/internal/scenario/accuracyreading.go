@@ -47,8 +47,8 @@ func (k knownLength) happenedOtherwise() error {
 			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	case k.injectorEnds && truth > k.injected+injectorLimit:
-		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took as long as %s: the scenario is not "+
-			"conclusive", k.phase, seconds(k.injected),
+		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took %s, which is too long: the "+
+			"scenario is not conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	}
 	return nil

@@ -32,10 +32,10 @@ const (
 )
 
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
-// of an idle agent, and number of series. The agent runs beside the node's own agent, with debug profiles, a state
-// directory and otherwise default settings. At the same time, two other programs follow the same pods: a bare client-go
-// reflector, and a reflector that also queries the runtime. The queries of this reflector are the minimum that an agent
-// needs to read the runtime's timestamps.
+// of an idle agent, and number of series. This agent runs alongside the node's own agent. It has debug profiles and a
+// state directory, and otherwise default settings. At the same time, two other programs follow the same pods: a bare
+// client-go reflector, and a reflector that also queries the runtime. The queries of this reflector are the minimum
+// that an agent needs to read the runtime's timestamps.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {

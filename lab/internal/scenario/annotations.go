@@ -66,7 +66,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	// annotations to this running pod.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
-	askedAt := time.Now()
+	requestedAt := time.Now()
 	if err := b.Kube.Merge(ctx, b.PodPath(home), ask); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Compared++
-	if took := time.Since(askedAt); took > 3*time.Second {
+	if took := time.Since(requestedAt); took > 3*time.Second {
 		v.Problem("the running pod %s was annotated %s after its request, want at most 3 s", home, took)
 	}
 	if err := stop(); err != nil {

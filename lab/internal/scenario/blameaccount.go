@@ -27,8 +27,8 @@ func (x *examPod) collectEvidence(ctx context.Context, timeline agent.Timeline) 
 		a.Until = timeline.SettledAt
 	}
 	b := x.bench()
-	a.BoundAt, _ = b.BoundAt(ctx, x.name) // the pod might never have been bound
-	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // the kubelet might never have picked up the pod
+	a.BoundAt, _ = b.BoundAt(ctx, x.name)  // the pod might never have been bound
+	a.PickedUpAt, _ = b.PickedUpAt(x.name) // the kubelet might never have picked up the pod
 	calls, err := x.exam.calls.Of(x.uid())
 	if err != nil {
 		return a, err
@@ -90,7 +90,8 @@ func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, paus
 
 // runOf returns the container run that a call started.
 func (x *examPod) runOf(call bench.RuntimeCall) (blame.Run, error) {
-	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
+	r := blame.Run{Container: call.Container, Attempt: call.Attempt,
+		ExitedAt: call.ExitedAt, ExitSeenAt: call.ExitSeenAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
 	if err != nil {
 		return r, err

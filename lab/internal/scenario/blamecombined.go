@@ -152,8 +152,8 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.imageOf(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce returns a row with several faults. The argument "faults" contains the indexes of the row's faults in
-// the list that combinedFaults returns.
+// severalAtOnce returns a row whose pod has several faults in one start-up. The argument "faults" contains the indexes
+// of the row's faults in the list that combinedFaults returns.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string

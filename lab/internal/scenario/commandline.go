@@ -139,8 +139,8 @@ func (p plugin) runPlugin(ctx context.Context, arguments ...string) (kubectlResp
 	return p.runKubectl(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet cannot forward ports until the
-// kubelet has read its pods from the API server.
+// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet cannot forward ports until it has
+// read its pods from the API server.
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {

@@ -73,9 +73,8 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 	return all, nil
 }
 
-// judgeAgents checks the requests that the agents sent, and the watches that the agents opened, while pods started on
-// the agents' node. The parameter "events" is the number of Events about these pods, except the Events Created and
-// Started.
+// judgeAgents checks the requests that the agents sent, and the watches that they opened, while pods started on their
+// node. The parameter "events" is the number of Events about these pods, except the Events Created and Started.
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)

@@ -80,8 +80,8 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 // on the node, and 62 ms with cold images. The cost of a start varies by several percent from block to block, mostly
 // because of garbage collection. A small cost is visible only if the cost occurs many times.
 //
-// If a pod's images are already on the node, an agent sends no request except its pod watch, so an agent costs as much
-// as a bare watch. To prove this, the scenario requires that two counters stay unchanged while pods start: the agent's
+// If a pod's images are already on the node, an agent sends no request except its pod watch, so it costs as much as a
+// bare watch. To prove this, the scenario requires that two counters stay unchanged while pods start: the agent's
 // counter of requests, and the API server's counter of Event watches. The scenario runs one agent, and 59 or 119 bare
 // watches that send the same request as the agent's pod watch. More agents would slow down the API server, because the
 // agents and the API server share two cores. Apart from bookmarks, the newest bare watch must receive as many bytes as

@@ -23,8 +23,8 @@ const (
 	hostileLimit    = 16 << 20 // largest growth of the agent's memory, in bytes
 )
 
-// judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, the agent
-// must respond to probes, and the agent's memory must grow only a little.
+// judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, it must still
+// respond to probes, and its memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := maliciousClient{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.agentMemory(ctx, token)
@@ -221,7 +221,7 @@ func (h maliciousClient) connectFrom(ctx context.Context, client string) (net.Co
 }
 
 func exchange(connection net.Conn, request string) (status int, err error) {
-	// The agent might respond and close the connection before the agent has read the entire request.
+	// The agent might respond and close the connection before it has read the entire request.
 	_, _ = io.WriteString(connection, request)
 	return readStatus(bufio.NewReader(connection))
 }

@@ -51,8 +51,8 @@ type knownSpan struct {
 
 // independentRecords contains the records about one pod from all independent sources.
 type independentRecords struct {
-	takenUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
-	boundAt   time.Time // time at which the scheduler bound the pod, from the scheduler's Event
+	pickedUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
+	boundAt    time.Time // time at which the scheduler bound the pod, from the scheduler's Event
 	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
 	pullsAt time.Time
 	runtime bench.RuntimeLog
@@ -61,7 +61,7 @@ type independentRecords struct {
 	seen    bench.Arrival
 	calls   calls
 
-	heardReadyAt time.Time // time at which the kubelet logs that the readiness probe passed; zero without a probe
+	readySeenAt time.Time // time at which the kubelet logs that the readiness probe passed; zero without a probe
 }
 
 // collectTruth collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
@@ -69,7 +69,7 @@ type independentRecords struct {
 func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (knownStartUp, error) {
 	a := independentRecords{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
-	if a.takenUpAt, err = b.TakenUpAt(p.name); err != nil {
+	if a.pickedUpAt, err = b.PickedUpAt(p.name); err != nil {
 		return knownStartUp{}, err
 	}
 	if a.boundAt, err = b.BoundAt(ctx, p.name); err != nil {
@@ -93,7 +93,7 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 		}
 	}
 	if passed := a.stated[mainName][workload.WordReady]; !passed.IsZero() {
-		if a.heardReadyAt, err = b.HeardReadyAt(p.name, passed); err != nil {
+		if a.readySeenAt, err = b.ReadySeenAt(p.name, passed); err != nil {
 			return knownStartUp{}, err
 		}
 	}
@@ -127,14 +127,14 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 func (p plan) trueLengths(a independentRecords) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
-			truth:   bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
+			truth:   bench.Span{StartAt: a.pickedUpAt, EndAt: a.runtime.SandboxRequestedAt},
 			endedBy: a.network.StartAt},
 		{phase: "network", injected: p.networkDelay,
-			truth:   bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
+			truth:   bench.Span{StartAt: a.runtime.SandboxRequestedAt, EndAt: a.network.EndAt},
 			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
 		{phase: "init_run", container: initName, injected: p.initRun,
 			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.stated[initName][workload.WordDone]},
-			begunBefore: a.runtime.StartAskedAt[initName], begunBy: a.runtime.RunningAt[initName],
+			begunBefore: a.runtime.StartRequestedAt[initName], begunBy: a.runtime.RunningAt[initName],
 			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
 		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull,
 			begunBefore: a.pullsAt},
@@ -146,7 +146,7 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	}
 	at := a.runningAt(mainName)
 	startedAt := at
-	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
+	begunBefore, begunBy := a.runtime.StartRequestedAt[mainName], a.runtime.RunningAt[mainName]
 	// All delays below count from the start of the container's process. If a probe succeeds late, a part of the next
 	// phase's delay is already over, so the next phase is shorter.
 	next := func(phase string, after time.Duration, word string) {
@@ -168,7 +168,7 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	}
 	if !p.completes() {
 		next("readiness_probe", p.readyAfter, workload.WordReady)
-		lengths[len(lengths)-1].endedBy = a.heardReadyAt
+		lengths[len(lengths)-1].endedBy = a.readySeenAt
 	}
 	return lengths
 }
@@ -196,9 +196,9 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 	return both, true
 }
 
-// runningAt returns the time when a container started to run. The runtime reports the start after the runtime has
-// written the container's state to disk. The process logs its start after the kernel has loaded the program from disk.
-// On a busy machine, the runtime's report and the process's log line can both be late, but neither can be early.
+// runningAt returns the time when a container started to run. The runtime reports the start after it has written the
+// container's state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy
+// machine, the runtime's report and the process's log line can both be late, but neither can be early.
 func (a independentRecords) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -217,7 +217,7 @@ func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan)
 	if p.heldFor > 0 {
 		scheduled.StartAt = a.calls.lifted.StartAt
 	}
-	acknowledged := bench.Span{StartAt: a.takenUpAt, EndAt: a.seen.AcknowledgedAt}
+	acknowledged := bench.Span{StartAt: a.pickedUpAt, EndAt: a.seen.AcknowledgedAt}
 	milestones := []knownMilestone{{"created", created}, {"scheduled", scheduled}, {"acknowledged", acknowledged}}
 	spans := []knownSpan{{"scheduling", created, scheduled}, {"kubelet_pickup", scheduled, acknowledged}}
 	if p.completes() {

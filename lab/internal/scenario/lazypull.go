@@ -161,7 +161,7 @@ func (c *lazyCase) judge(v *Verdict) {
 	c.judgeReport(pull, v)
 }
 
-// judgeReport checks what the agent reports besides the duration of the pull.
+// judgeReport checks everything that the agent reports about the pull except its duration.
 func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if most := int64(c.ordinary) + lazySize/4; c.attempt.BlobBytes > most && !c.below {
 		v.Problem("%s: the registry sent %d bytes during the pull, want at most %d: the pull was not lazy, and the "+

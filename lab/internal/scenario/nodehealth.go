@@ -22,8 +22,8 @@ import (
 const nodePath = "/api/v1/nodes/" + layout.NodeName
 
 // nodeHealth changes the node and the pods, and checks the agent's reports about its node. The scenario cordons the
-// node, makes the node not ready, and waits until the node is available again. One add-on crashes, and another add-on
-// is healthy. The machine is under pressure while a pod starts.
+// node, makes it not ready, and waits until it is available again. One add-on crashes, and another add-on is healthy.
+// The machine is under pressure while a pod starts.
 func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})

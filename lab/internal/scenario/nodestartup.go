@@ -32,7 +32,7 @@ const (
 	beforeTaint   = 6 * time.Second // time from the readiness of the node until the taint is removed
 	startUpReady  = 2 * time.Second // time from the start of the workload's container until the container is ready
 	startUpLayer  = 16 << 20        // size of the DaemonSet's image, in bytes
-	startUpRate   = 2 << 20         // bytes per second, so that the pull needs 8 s
+	startUpRate   = 2 << 20         // bytes per second, so that the pull takes 8 s
 
 	planeLimit = time.Second            // largest accepted difference for the boot time and the control plane's times
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node

@@ -63,7 +63,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := v.allRun(ctx, b, count); err != nil {
 		return err
 	}
-	v.Note("%d of %d pods possibly waited longer than %s for their sandbox", late.Load(), count, sandboxPatience)
+	v.Note("%d of %d pods may have waited longer than %s for their sandbox", late.Load(), count, sandboxPatience)
 	v.compareWatches("30 pods with present images", present.growthSince(before), 0, float64(late.Load()))
 	timeline, err := startPlain(ctx, b, "cold", cold)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 
 // pageWait is the maximum time until the page shows received data. The page does not poll the agent: it receives
 // changes in a stream. If the page misses a change, it never shows this change, so a long limit cannot hide the fault.
-// On a busy machine, the browser once needed more than 5 s.
+// On a busy machine, the browser once took more than 5 s.
 const pageWait = 15 * time.Second
 
 // showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the

@@ -9,8 +9,8 @@ import (
 )
 
 // judgeBlame checks the causes that the agent reports for a container's pulls. A wrong cause is a problem even if the
-// agent states a large error bound. If an agent cannot separate the queue from the pull, the agent must report the
-// total time of both as unattributed, and list both phases as candidates.
+// agent states a large error bound. If an agent cannot separate the queue from the pull, it must report the total time
+// of both as unattributed, and list both phases as candidates.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return

@@ -41,7 +41,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	}
 	log, err := j.bench.RuntimeLog(of.Name, of.UID)
 	if j.stack.Containerd.Major == 1 { // containerd 1 does not report when a sandbox is running
-		log.SandboxReadyAt = log.SandboxAskedAt
+		log.SandboxReadyAt = log.SandboxRequestedAt
 	}
 	return log, err
 }
@@ -62,10 +62,10 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// largestError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
-// larger error bound than this result, the agent did not use all its evidence. Without Events, the agent knows when the
-// manifest arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime,
-// the agent uses the kubelet's Events.
+// largestError returns the largest error bound that an agent's evidence allows for one attempt. An agent that states a
+// larger error bound than this result did not use all its evidence. Without Events, the agent knows when the manifest
+// arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the
+// agent uses the kubelet's Events.
 func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
@@ -153,9 +153,9 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 }
 
 // pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
-// plugin runs before the runtime gets the request, so the plugin ends before the image's manifest arrives. Only the
-// runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
-// time. The period that the kubelet measures ends shortly before the kubelet creates the Event.
+// plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
+// stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's time. The
+// period that the kubelet measures ends shortly before the kubelet creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:

@@ -220,7 +220,7 @@ func startReportedOne(ctx context.Context, b *bench.Bench, name string, replicas
 	return awaitReported(ctx, b, name, replicas)
 }
 
-// awaitReported waits until the pods of a Deployment are ready. The kubelet can need more than a minute to notice a new
+// awaitReported waits until the pods of a Deployment are ready. The kubelet can take more than a minute to notice a new
 // ConfigMap.
 func awaitReported(ctx context.Context, b *bench.Bench, name string, replicas int) error {
 	var err error

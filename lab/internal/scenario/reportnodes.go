@@ -20,7 +20,7 @@ import (
 )
 
 // The second node of the scenario "report" consists of Kubernetes objects and a synthetic runtime. On the second node,
-// the set-up of each pod's network takes the time slowNetwork. On the third node, no process listens on the agent's
+// the setup of each pod's network takes the time slowNetwork. On the third node, no process listens on the agent's
 // address.
 const (
 	slowNode    = "node-2"

@@ -98,11 +98,11 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 	if running.IsZero() {
 		return nil, fmt.Errorf("containerd's log does not contain the start of the main container of pod %s", pod.Name)
 	}
-	work := running.Sub(log.SandboxAskedAt)
+	work := running.Sub(log.SandboxRequestedAt)
 	if pod.Labels["app"] == brokenName { // after its sandbox is ready, this pod still waits for its ConfigMap
-		work -= log.StartAskedAt[mainName].Sub(log.SandboxReadyAt)
+		work -= log.StartRequestedAt[mainName].Sub(log.SandboxReadyAt)
 	}
-	return causeTimes{schedulerCause: bound.Sub(seen.CreatedAt), volumesCause: log.SandboxAskedAt.Sub(bound),
+	return causeTimes{schedulerCause: bound.Sub(seen.CreatedAt), volumesCause: log.SandboxRequestedAt.Sub(bound),
 		networkCause: network.Length(), runtimeCause: work - network.Length() - pull,
 		appCause: seen.ReadyAt.Sub(running)}, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // The scenario "revisions" rolls out three revisions of a Deployment. In the second revision, the pull takes three
-// seconds longer, and the container needs two more seconds until it is ready. The third revision is like the first
+// seconds longer, and the container takes two seconds longer to become ready. The third revision is like the first
 // revision, except for a label. The kubectl plugin must report the difference between the first two revisions, with the
 // parts of the difference and the numbers of the revisions. The plugin must report no difference between the first and
 // the third revision.

@@ -91,7 +91,7 @@ func socketsOf(pid int) (found []string, files int, err error) {
 	return found, files, nil
 }
 
-// tryFromInside runs the agent's own program in the agent's container, as the agent's user. The program must find the
+// tryFromInside runs the agent's program in the agent's container, as the agent's user. The program must find the
 // proxy's socket, and must not find a runtime at other paths.
 func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.Pod) error {
 	stdout, stderr, err := checkRuntimeInAgent(ctx, b)

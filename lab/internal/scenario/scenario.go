@@ -27,8 +27,8 @@ type Scenario struct {
 	Name    string
 	Summary string // description in one line
 	Run     Run
-	// Deployed is true if the agent runs as a DaemonSet, and false if the agent runs as a process. A scenario can kill
-	// the agent's process and start a new process with other flags.
+	// Deployed is true if the agent runs as a DaemonSet, and false if it runs as a process. A scenario can kill the
+	// agent's process and start a new process with other flags.
 	Deployed bool
 }
 
@@ -110,9 +110,9 @@ func Table() []Scenario {
 		{"blame-soak", "the exam with randomly drawn faults; PODLAPSE_BLAME_ROWS sets their number", blameSoak, false},
 		{"churn", "half an hour of rollouts, jobs, crashes and cold images: Prometheus, with the rules of the " +
 			"manifests, fires no alert; PODLAPSE_CHURN_MINUTES sets the length", churn, false},
-		{"hostile-tenant", "honest pods alone and beside a tenant who attacks the agent: same timelines, limited " +
+		{"hostile-tenant", "honest pods alone and next to a tenant that attacks the agent: same timelines, limited " +
 			"memory", hostileTenant, false},
-		{Compare, "the agent beside another version, both with default flags: memory, requests and series", compare,
+		{Compare, "the agent alongside another version, both with default flags: memory, requests and series", compare,
 			false},
 	}, costScenarios())
 }
@@ -120,7 +120,7 @@ func Table() []Scenario {
 // costScenarios lists the scenarios that measure the cost of agents.
 func costScenarios() []Scenario {
 	return []Scenario{
-		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; " +
+		{"agent-cost", "what one agent costs on a real node: CPU of a start, compared with a bare reflector; " +
 			"memory with 110 pods, CPU of an idle agent, series", agentCost, false},
 		{"agent-memory", "memory of an agent that starts on a node with 500 large pods, with streaming and paged lists",
 			agentMemory, false},

@@ -183,7 +183,7 @@ func (r whatIfRun) startPod(ctx context.Context, pod string, i int, changed bool
 	if err != nil {
 		return whatIfTruth{}, err
 	}
-	steps := log.SandboxReadyAt.Sub(created.StartAt) + log.RunningAt[mainName].Sub(log.StartAskedAt[mainName])
+	steps := log.SandboxReadyAt.Sub(created.StartAt) + log.RunningAt[mainName].Sub(log.StartRequestedAt[mainName])
 	if spec.Containers[0].ReadinessProbe == nil {
 		steps += seen.ReadyAt.Sub(log.RunningAt[mainName])
 	}

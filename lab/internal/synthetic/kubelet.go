@@ -138,7 +138,7 @@ func (s *start) container(ctx context.Context, name, image string,
 		return time.Time{}, "", err
 	}
 	createdAt := time.Now()
-	if err := s.say(ctx, name, "Created", "Container created"); err != nil {
+	if err := s.reportEvent(ctx, name, "Created", "Container created"); err != nil {
 		return time.Time{}, "", err
 	}
 	if err := pause(ctx, s.Pace.Start); err != nil {
@@ -146,34 +146,34 @@ func (s *start) container(ctx context.Context, name, image string,
 	}
 	startedAt = time.Now()
 	id = s.Runtime.addContainer(s.pod, name, image, createdAt, startedAt)
-	return startedAt, id, s.say(ctx, name, "Started", "Container started")
+	return startedAt, id, s.reportEvent(ctx, name, "Started", "Container started")
 }
 
 // provideImage provides a container's image. Like a kubelet, provideImage also sends Events: Pulling and Pulled for a
 // pull, or only Pulled for an image that is already present.
 func (s *start) provideImage(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
-		return s.say(ctx, name, "Pulled",
+		return s.reportEvent(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // a real kubelet also creates the Event before it starts to time the pull
+	requestedAt := time.Now() // a real kubelet also creates the Event before it starts to time the pull
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
-	if err := pause(ctx, s.Pace.Pull-time.Since(askedAt)); err != nil {
+	if err := pause(ctx, s.Pace.Pull-time.Since(requestedAt)); err != nil {
 		return err
 	}
 	s.Runtime.AddImage(image)
-	took := time.Since(askedAt)
+	took := time.Since(requestedAt)
 	s.reported.Pulls = append(s.reported.Pulls, took)
 	whole := took.Truncate(time.Millisecond)
-	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image "+
-		"size: %d bytes.", image, whole, whole, imageSize))
+	return s.reportEvent(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). "+
+		"Image size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say creates an Event, and sends it to the API server.
-func (s *start) say(ctx context.Context, container, reason, message string) error {
+// reportEvent creates an Event of the kubelet, and sends it to the API server.
+func (s *start) reportEvent(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }
 

@@ -19,7 +19,7 @@ func imageID(reference string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// pod is one synthetic pod.
+// pod is a synthetic pod: an object in the API server without processes.
 type pod struct {
 	namespace, name, uid, node string
 	images                     []string // images of the containers, whose names are c1, c2, and so on
