@@ -10,9 +10,9 @@ const (
 	// connection and send no error. Without silentAfter, many dead agents would delay the queries to all other agents.
 	// An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
-	// maxSilent is the maximum number of queries to silent agents that do not count toward the limit AtOnce. Waiting
-	// for a silent agent costs the API server hardly more than an open connection. Even if no agent responds, the
-	// number of silent agents reaches maxSilent only after 8 s.
+	// maxSilent is the maximum number of silent agents whose queries do not count toward the limit AtOnce. Waiting for
+	// a silent agent costs the API server hardly more than an open connection. Even if no agent responds, the number of
+	// silent agents reaches maxSilent only after 8 s.
 	maxSilent = 128
 )
 

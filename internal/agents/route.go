@@ -30,7 +30,7 @@ const (
 	notLocal = "not_local"
 )
 
-// way is a way to reach an agent: the proxy or a port-forward.
+// way is how the command reaches an agent: through the proxy or a port-forward.
 type way int32
 
 const (

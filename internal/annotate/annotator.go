@@ -35,7 +35,8 @@ const (
 type Config struct {
 	Client   rest.Interface // client for core/v1, with the agent's own identity
 	NodeName string         // the annotator never changes pods of other nodes
-	// Timelines returns the timelines of existing pods. While a pod is starting, its timeline has Partial set.
+	// Timelines returns the timelines of existing pods. While a pod is starting, the field Partial of its timeline is
+	// true.
 	Timelines  func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	Now        func() time.Time
 	Report     health.Report

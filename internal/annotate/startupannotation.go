@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxVerdict is the maximum length of the verdict in bytes. The verdict needs a limit, because the verdict contains
-// names of images and containers. All other fields of the annotation are short, because the number of causes is
-// limited. The whole annotation is shorter than 4 KiB.
+// maxVerdict is the maximum length of the verdict in bytes. The verdict needs a limit, because it contains names of
+// images and containers. All other fields of the annotation are short, because the number of causes is limited. The
+// whole annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
 // startUpAnnotation is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning of

@@ -80,7 +80,7 @@ func (r *Runtime) PutSnapshot(s Snapshot) {
 	r.snapshots[s.Snapshotter][s.Name] = s
 }
 
-// RemoveSnapshot removes a snapshot.
+// RemoveSnapshot removes a snapshot from the store of the given snapshotter.
 func (r *Runtime) RemoveSnapshot(snapshotter, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -52,7 +52,7 @@ func KeyOf(t timeline.Timeline) Key {
 	return Key{Namespace: t.Namespace, Name: t.Name, State: t.State, Total: t.Total, SettledAt: t.SettledAt}
 }
 
-// DetailOf returns the detail of a timeline.
+// DetailOf returns the properties of a timeline that Match checks.
 func DetailOf(t timeline.Timeline) Detail {
 	d := Detail{Owner: t.Owner, Labels: t.Labels, Phases: make([]PhaseTime, 0, len(t.Phases))}
 	for _, s := range t.Phases {

@@ -21,7 +21,7 @@ import (
 
 const (
 	// queueLength is the maximum number of items in the queue. If the reader of standard output is blocked, a busy node
-	// needs hours to fill the queue.
+	// takes hours to fill the queue.
 	queueLength = 1024
 	// queueSpare is the number of queue entries that only completed start-ups and terminations can use. The Writer can
 	// drop a start-up in progress, because it writes this start-up again later.
@@ -88,8 +88,7 @@ func New(config Config) *Writer {
 // is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		// If the queue drops the item, the queue counts the drop. A later record of this start-up replaces the dropped
-		// record.
+		// The queue counts each item that it drops. A later record of this start-up replaces the dropped record.
 		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare)
 		return
 	}

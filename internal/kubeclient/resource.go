@@ -97,8 +97,9 @@ func timedOut(ctx context.Context, err error) error {
 	return err
 }
 
-// Watch opens a watch. Watch fails if the response does not start within 30 s. The watch ends when the caller calls
-// Stop, when ctx is done, or when the API server ends the watch. The caller must call Stop.
+// Watch opens a watch on the objects that the options select. Watch fails if the response does not start within 30 s.
+// The watch ends when the caller calls Stop, when ctx is done, or when the API server ends the watch. The caller must
+// call Stop.
 func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(responseTimeout, func() { cancel(errNoResponse) })

@@ -172,7 +172,7 @@ func (l *Latest) See(n *corev1.Node, _ time.Time) {
 	l.health.Store(&h)
 }
 
-// Health returns the latest Health.
+// Health returns the Health that See has stored last.
 func (l *Latest) Health() Health {
 	if h := l.health.Load(); h != nil {
 		return *h

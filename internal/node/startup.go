@@ -31,7 +31,7 @@ const (
 	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
 	// Without this limit, the agent would report the same start-up again after each restart.
 	reportedFor = time.Hour
-	// requestTimeout is the timeout of one request.
+	// requestTimeout limits a single request to the API server.
 	requestTimeout = 5 * time.Second
 )
 

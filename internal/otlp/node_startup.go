@@ -14,8 +14,8 @@ import (
 )
 
 // nodeStartUpID identifies a node's start-up: the node and the boot ID of its machine. The name of the node is part of
-// the ID, because several nodes can run on one machine, for example with kind. Without a boot ID, the boot time
-// replaces the boot ID.
+// the ID, because several nodes can run on one machine, for example with kind. Without a boot ID, the boot time takes
+// its place.
 func nodeStartUpID(r api.NodeStartUpRecord) string {
 	return r.Node + "/" + cmp.Or(r.ID, strconv.FormatInt(r.BootedAt.Unix(), 10))
 }

@@ -32,7 +32,7 @@ type span struct {
 	failure    string // reason for the failure; empty without a failure
 }
 
-// event is an event at one moment of a span.
+// event is a point in time within a span, such as a kubelet Event.
 type event struct {
 	name       string
 	at         time.Time

@@ -37,7 +37,7 @@ func validText(text string) string {
 	return text[:end] + cutMark
 }
 
-// text returns an attribute with the value that validText returns.
+// text returns a text attribute with valid UTF-8 (validText).
 func text(key, value string) attribute.KeyValue { return attribute.String(key, validText(value)) }
 
 // appendList adds a list as an attribute if the list is not empty. If the list is longer than maxTexts, the last

@@ -297,8 +297,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and the
-// state file contains the start-up, settleEnded leaves the start-up to the next agent.
+// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and is in
+// the state file, settleEnded leaves it to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

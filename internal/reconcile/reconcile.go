@@ -84,8 +84,8 @@ type Saver interface {
 	// observation was new (timeline.TerminationEvidence.Apply).
 	ObserveTermination(o timeline.Observation, news bool)
 	// Saved returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
-	// When Run stops, Run calls Saved for each completed start-up that still needs a response from the runtime. If
-	// Saved returns false, Run settles the start-up.
+	// When Run stops, it calls Saved for each completed start-up that still needs a response from the runtime. If Saved
+	// returns false, Run settles the start-up.
 	Saved(uid string) bool
 	// SetEventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	SetEventsUntil(time.Time)

@@ -203,7 +203,7 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 // PullTexts contains the texts that all tables of pulls show about a pull.
 type PullTexts struct{ State, Queue, Pull, Accuracy string }
 
-// PullTextsOf returns the texts of a PullRecord.
+// PullTextsOf returns the texts that tables and waterfalls show for a pull.
 func PullTextsOf(pull api.PullRecord) PullTexts {
 	texts := PullTexts{State: string(pull.Outcome), Queue: "-", Pull: "-", Accuracy: "-"}
 	if pull.Queue != nil {

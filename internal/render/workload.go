@@ -172,7 +172,7 @@ func RevisionText(r api.WorkloadRevision) string {
 // inSeconds formats a duration in seconds, to a tenth of a second.
 func inSeconds(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
 
-// number returns a number with its noun.
+// number returns a number with its noun, for example "1 start-up" or "2 start-ups".
 func number(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

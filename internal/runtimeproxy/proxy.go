@@ -31,7 +31,7 @@ const (
 	// callLimit is the maximum duration of a call. The agent ends each of its calls after at most 2 s.
 	callLimit = time.Minute
 	// lingerLimit is how long a stopping proxy still serves its clients. The kubelet stops all containers of a pod at
-	// the same time. The agent needs up to 5 s to stop and requires the runtime during this time.
+	// the same time. The agent takes up to 5 s to stop and requires the runtime during this time.
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond

@@ -45,8 +45,8 @@ func NewQueue[T any](config Config) *Queue[T] {
 	return q
 }
 
-// Offer queues an item. If Offer cannot queue the item, Offer counts the item as dropped and returns the reason:
-// ErrFull, or ErrEnded after Run has returned. Offer never waits.
+// Offer queues an item. If Offer cannot queue the item, it counts the item as dropped and returns the reason: ErrFull,
+// or ErrEnded after Run has returned. Offer never waits.
 func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 
 // OfferLeaving works like Offer, but leaves the given number of places free for more important items.

@@ -163,7 +163,7 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 }
 
 // addSection adds a section to c. If a section records a pod as reported, the pod's observations in this section and in
-// later sections concern the termination of the pod. addSection adds observations of terminations to c.Terminations.
+// later sections concern its termination. addSection adds observations of terminations to c.Terminations.
 func (c *contents) addSection(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -226,9 +226,8 @@ func (c *contents) addObservations(reader *recording.Reader) error {
 
 // outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
 // the absence of Events only while a watch is open. While no agent runs, no watch is open. EventsLost is useless
-// without EventsWatched, because EventsLost only revokes EventsWatched. The next agent opens its own watch, which
-// begins with all Events that the API server still holds. The next agent itself reads the control plane's clock and the
-// pressure.
+// without EventsWatched, because it only revokes EventsWatched. The next agent opens its own watch, which begins with
+// all Events that the API server still holds. The next agent itself reads the control plane's clock and the pressure.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -36,8 +36,8 @@ func (s *Saver) markSaved(pods []*inFlight, err error) {
 	}
 }
 
-// write appends the changes to the file. If the appended sections become too large, or if write cannot append, write
-// replaces the file. The result "pods" contains the pods whose data was written.
+// write appends the changes to the file. If the appended sections become too large, or if write cannot append to the
+// file, it replaces the file. The result "pods" contains the pods whose data was written.
 func (s *Saver) write() (pods []*inFlight, err error) {
 	section, pods, err := s.section(s.encode())
 	if err == nil && s.append(section) {
@@ -72,8 +72,8 @@ func sizeOf(lines [][]byte) (size int64) {
 	return size
 }
 
-// encode encodes the observations since the last save and returns the lines of each pod. While encode encodes the
-// observations, encode does not hold the Saver's lock.
+// encode encodes the observations since the last save and returns the lines of each pod. encode does not hold the
+// Saver's lock while it encodes the observations.
 func (s *Saver) encode() map[*inFlight][][]byte {
 	var changed []*inFlight
 	var fresh [][]freshObservation

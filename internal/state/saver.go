@@ -57,7 +57,7 @@ type Saver struct {
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
-	// Only the goroutine that saves uses the fields below.
+	// Only the goroutine that calls save uses the fields below.
 	full     bool  // true while a limit of the file is reached
 	size     int64 // size of the file in bytes; zero if the next save must replace the file
 	appended int64 // size of the sections after the first section, in bytes

@@ -17,9 +17,10 @@ var podBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
 // eventBuckets start at 10 ms, which is about the time that the kubelet needs to send an Event.
 var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
-// Delays measures the delays of watches. Delays is safe for concurrent use. Delays implements podwatch.Delays. A pod's
-// timestamps have a resolution of one second, so the measured delay of a pod's change can be up to one second too long.
-// If the timestamp comes from the control plane, the delay includes the clock skew.
+// Delays measures how late the pod watch and the Event watches deliver changes. Delays is safe for concurrent use.
+// Delays implements podwatch.Delays. A pod's timestamps have a resolution of one second, so the measured delay of a
+// pod's change can be up to one second too long. If the timestamp comes from the control plane, the delay includes the
+// clock skew.
 type Delays struct {
 	ofPod   func(changeKind, time.Duration)
 	ofEvent prometheus.Histogram
@@ -49,8 +50,8 @@ func New(registerer prometheus.Registerer) *Delays {
 	return d
 }
 
-// Added implements podwatch.Delays. The watch never repeats an event, because the watch resumes at the version of its
-// last event.
+// Added implements podwatch.Delays. The watch never repeats an event, because it resumes at the version of its last
+// event.
 func (d *Delays) Added(pod *corev1.Pod, at time.Time) { d.record(changeBound, boundAt(pod), at) }
 
 // Changed implements podwatch.Delays.

@@ -14,7 +14,7 @@ import (
 // the snapshots.
 const askTimeout = 3 * time.Second
 
-// ask takes a snapshot. If ask cannot take the snapshot, ask writes an error response and returns false.
+// ask takes a snapshot. If ask cannot take the snapshot, it writes an error response and returns false.
 func ask[S any](
 	a readAPI, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error),
 ) (S, bool) {

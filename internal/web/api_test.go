@@ -25,11 +25,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// askedAt is the time of requests in tests without a running server.
-var askedAt = time.Date(2026, time.March, 1, 13, 0, 0, 0, time.UTC)
+// requestedAt is the time of requests in tests without a running server.
+var requestedAt = time.Date(2026, time.March, 1, 13, 0, 0, 0, time.UTC)
 
 func (f *fake) api() API {
-	now := func() time.Time { return askedAt }
+	now := func() time.Time { return requestedAt }
 	registry := prometheus.NewRegistry()
 	kept := history.New(history.Config{Pods: 1000, Bytes: 16 << 20, Now: now, Registerer: registry,
 		Logger: zap.NewNop()})
@@ -46,7 +46,7 @@ func (f *fake) api() API {
 	}
 	return API{
 		Node: "node-1", Agent: api.AgentRecord{Version: "v1", Revision: "abc",
-			StartedAt: api.InstantOf(askedAt.Add(-time.Hour))},
+			StartedAt: api.InstantOf(requestedAt.Add(-time.Hour))},
 		Now: now, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
 		History: kept,
 		Live: live.New(live.Config{
@@ -186,7 +186,7 @@ func TestNode(t *testing.T) {
 		got.Starting[0].Oldest.Duration() != oldest ||
 		got.Starting[0].Phase != timeline.PhaseReadinessProbe || got.Starting[0].Cause != timeline.CauseApp ||
 		got.History.Pods != 2 || got.History.LimitPods != 1000 || got.History.Bytes == 0 ||
-		!got.History.OldestAt.Equal(askedAt) {
+		!got.History.OldestAt.Equal(requestedAt) {
 		t.Errorf("%+v", got)
 	}
 	f.statuses = nil

@@ -95,13 +95,13 @@ func TestFilters(t *testing.T) {
 		"owner=Deployment/web-0":      "there gone",
 		"owner=Deployment/web-1":      "",
 		"labelSelector=" + url.QueryEscape("tier in (front),app=web-0"): "there gone",
-		"labelSelector=tier=back":               "",
-		"phase=unpack":                          "there gone",
-		"phase=image_backoff":                   "",
-		"slower-than=" + slow.String():          "",
-		"state=starting,failed":                 "",
-		"since=" + askedAt.Format(time.RFC3339): "",
-		"phase=unpack&slower-than=2s":           "", // the unpack phases are shorter
+		"labelSelector=tier=back":                   "",
+		"phase=unpack":                              "there gone",
+		"phase=image_backoff":                       "",
+		"slower-than=" + slow.String():              "",
+		"state=starting,failed":                     "",
+		"since=" + requestedAt.Format(time.RFC3339): "",
+		"phase=unpack&slower-than=2s":               "", // the unpack phases are shorter
 	} {
 		if got := names(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -115,7 +115,7 @@ func TestDeletedPod(t *testing.T) {
 	f := &fake{gone: []timeline.Timeline{gone}}
 	path := "/api/v1/pods/" + gone.Namespace + "/" + gone.Name
 	want := api.NewRecord(gone)
-	want.GoneAt = api.InstantOf(askedAt)
+	want.GoneAt = api.InstantOf(requestedAt)
 	line, err := api.EncodeLine(want)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 type nodeAddresses []netip.Addr
 
 // newNodeAddresses reads the gateways from the kernel's routing table. If newNodeAddresses cannot read the routing
-// table, newNodeAddresses returns no gateways.
+// table, it returns no gateways.
 func newNodeAddresses() nodeAddresses {
 	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nodeAddresses

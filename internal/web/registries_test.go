@@ -16,9 +16,9 @@ func TestImagesWithoutPullAreNotListed(t *testing.T) {
 	waits := timeline.Timeline{Namespace: "a", Name: "waits", UID: "w", State: timeline.StateStarting,
 		Pulls: []timeline.Pull{{Container: "app", Registry: "unused.example", Outcome: imagepull.OutcomeUnknown}}}
 	pulled := timeline.Timeline{Namespace: "a", Name: "pulled", UID: "p", Pulls: []timeline.Pull{{Container: "app",
-		Registry: "r.example", Outcome: imagepull.OutcomeUnknown, FinishedAt: askedAt.Add(-time.Hour)}}}
+		Registry: "r.example", Outcome: imagepull.OutcomeUnknown, FinishedAt: requestedAt.Add(-time.Hour)}}}
 	gone := waits
-	gone.UID, gone.State, gone.SettledAt = "g", timeline.StateDeleted, askedAt.Add(-time.Hour)
+	gone.UID, gone.State, gone.SettledAt = "g", timeline.StateDeleted, requestedAt.Add(-time.Hour)
 	f := &fake{timelines: []timeline.Timeline{waits, pulled}, gone: []timeline.Timeline{gone}}
 	if got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls")).Recent; len(got) != 1 ||
 		got[0].UID != "p" {

@@ -22,7 +22,7 @@ func TestReportPages(t *testing.T) {
 		want.Add(api.NewRecord(tl))
 	}
 	expected := want.Record()
-	expected.Totals.At = api.InstantOf(askedAt)
+	expected.Totals.At = api.InstantOf(requestedAt)
 	var items []api.ReportItem
 	next := ""
 	for page := 0; page == 0 || next != ""; page++ {

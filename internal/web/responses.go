@@ -23,7 +23,7 @@ const (
 
 const (
 	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can take the
-	// memory of a stalled response. At 300 KB/s, the network needs about 50 ms for one part of a response
+	// memory of a stalled response. At 300 KB/s, the network takes about 50 ms for one part of a response
 	// (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
@@ -32,8 +32,8 @@ const (
 	// The agent writes a response in parts of writtenAtOnce bytes, and records the progress of the response after each
 	// part.
 	writtenAtOnce = 16 << 10
-	// For the duration refusedAfterCut after the agent cut off a response to a client, requests from this client do not
-	// wait for a slot: if no slot is free, the agent refuses them immediately.
+	// When the agent has cut off a response to a client, requests from this client do not wait for a slot for the
+	// duration refusedAfterCut. If no slot is free during this time, the agent refuses such a request immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.

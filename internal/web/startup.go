@@ -25,7 +25,7 @@ type startUp struct {
 }
 
 // startUps returns the start-ups for which the function "accept" returns true, sorted by their positions. If startUps
-// cannot read the timelines, startUps writes an error response and returns false.
+// cannot read the timelines, it writes an error response and returns false.
 func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)

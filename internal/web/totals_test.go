@@ -15,11 +15,11 @@ import (
 )
 
 // endedStartUps returns start-ups that ended at intervals of one minute. The last start-up ended one minute
-// before askedAt.
+// before requestedAt.
 func endedStartUps(n int) []timeline.Timeline {
 	all := startUps(0, n)
 	for i := range all {
-		all[i].SettledAt = askedAt.Add(-time.Duration(n-i) * time.Minute)
+		all[i].SettledAt = requestedAt.Add(-time.Duration(n-i) * time.Minute)
 	}
 	return all
 }
@@ -30,7 +30,7 @@ func TestTotals(t *testing.T) {
 	pulling := startuptest.StillPulling()
 	// The last pod has just moved to the history, so both sources contain the pod.
 	f := &fake{timelines: append([]timeline.Timeline{pulling}, all[60:]...), gone: append(all[:60:60], all[89])}
-	hourAgo := askedAt.Add(-time.Hour)
+	hourAgo := requestedAt.Add(-time.Hour)
 	for query, test := range map[string]struct {
 		window    factor.TimeWindow
 		namespace string
@@ -41,7 +41,7 @@ func TestTotals(t *testing.T) {
 		"until=1h":                            {factor.TimeWindow{Until: hourAgo}, "", 30},
 		"since=2h&until=1h":                   {factor.TimeWindow{Until: hourAgo}, "", 30},
 		"namespace=elsewhere":                 {factor.TimeWindow{}, "elsewhere", 1},
-		"until=2026-03-01T11:00:00Z":          {factor.TimeWindow{Until: askedAt.Add(-2 * time.Hour)}, "", 0},
+		"until=2026-03-01T11:00:00Z":          {factor.TimeWindow{Until: requestedAt.Add(-2 * time.Hour)}, "", 0},
 		"since=2026-03-01T12:00:00.5%2B00:00": {factor.TimeWindow{Since: hourAgo.Add(time.Second / 2)}, "", 59},
 	} {
 		want := factor.NewTotals("node-1", test.window)
@@ -52,7 +52,7 @@ func TestTotals(t *testing.T) {
 		}
 		got := decode[api.TotalsRecord](t, f.ask(t, http.MethodGet, "/api/v1/totals?"+query))
 		expected := want.Record()
-		expected.At = api.InstantOf(askedAt)
+		expected.At = api.InstantOf(requestedAt)
 		if !reflect.DeepEqual(got, expected) || got.Ended != test.ended {
 			t.Errorf("%s: %+v\nwant %d ended: %+v", query, got, test.ended, expected)
 		}

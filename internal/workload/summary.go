@@ -77,7 +77,7 @@ func countStartUp(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
 	return nil, false
 }
 
-// durationsOf returns the durations of samples. The list of samples must not be empty.
+// durationsOf returns the mean and the percentiles of the samples' durations. The list of samples must not be empty.
 func durationsOf(samples []*sample) api.WorkloadDurations {
 	var estimates, lows, highs []time.Duration
 	for _, s := range samples {

@@ -157,7 +157,7 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	return earliest
 }
 
-// runtimeText returns the runtime's name and version as a text for people, e.g. `containerd 2.4.2`.
+// runtimeText returns the runtime's name and version as a text for people, for example `containerd 2.4.2`.
 func runtimeText(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }

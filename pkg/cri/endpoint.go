@@ -60,9 +60,9 @@ func Sockets() []string {
 	}
 }
 
-// Discover lists the sockets to try now. If a socket is configured, Discover returns this socket, even if the socket
-// does not exist. If no socket is configured, Discover returns all default sockets that exist. An existing socket does
-// not necessarily serve CRI.
+// Discover lists the sockets to try now. If a socket is configured, Discover returns this socket, even if it does not
+// exist. If no socket is configured, Discover returns all default sockets that exist. An existing socket does not
+// necessarily serve CRI.
 func (e Endpoint) Discover(sockets []string) []string {
 	if e.off {
 		return nil

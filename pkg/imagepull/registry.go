@@ -14,8 +14,8 @@ const (
 )
 
 // Registry returns the registry's host in an image reference, with its port if the reference contains one. Registry
-// returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid. Registry
-// ignores mirrors, because only the runtime's configuration names the mirrors.
+// returns docker.io if the reference contains no host, and UnknownRegistry if it is invalid. Registry ignores mirrors,
+// because only the runtime's configuration names the mirrors.
 func Registry(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

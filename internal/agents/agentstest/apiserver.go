@@ -19,12 +19,12 @@ import (
 type APIServer struct {
 	URL string
 
-	mu     sync.Mutex
-	pods   []Pod
-	refuse func(r *http.Request) int // returns a status to refuse the request, or 0 to accept the request
-	hang   func(r *http.Request) bool
-	asked  []string
-	apps   map[string]any // objects of the API group apps, by their path below /apis/apps/v1/namespaces/
+	mu        sync.Mutex
+	pods      []Pod
+	refuse    func(r *http.Request) int // returns a status to refuse the request, or 0 to accept the request
+	hang      func(r *http.Request) bool
+	requested []string
+	apps      map[string]any // objects of the API group apps, by their path below /apis/apps/v1/namespaces/
 }
 
 // Pod is a pod that the fake API server knows.
@@ -97,13 +97,13 @@ func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 func (s *APIServer) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.requested)
 }
 
 func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	pods, refuse, hang, apps := slices.Clone(s.pods), s.refuse, s.hang, s.apps
-	s.asked = append(s.asked, r.URL.RequestURI())
+	s.requested = append(s.requested, r.URL.RequestURI())
 	s.mu.Unlock()
 	if refuse != nil {
 		if code := refuse(r); code != 0 {

@@ -38,7 +38,7 @@ type Sample struct {
 	Labels []string
 }
 
-// Of returns a sample.
+// Of returns a sample with the given names and values of labels.
 func Of(value float64, labels ...string) Sample { return Sample{value, labels} }
 
 // Fleet returns the responses about a fleet with two nodes. The network of worker-2 is slow, and the registry
