@@ -127,7 +127,7 @@ func (c *config) reportTable() flags.Table {
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
 			Help: "maximum number of workloads, such as Deployments, that have their own metrics, 0 to 50. These " +
 				"metrics have the labels \"namespace\" and \"workload\". Start-ups of all other workloads count " +
-				"towards the workload \"other\". Each workload adds at most 20 series. 0: no metrics for workloads",
+				"toward the workload \"other\". Each workload adds at most 20 series. 0: no metrics for workloads",
 			Set: c.setWorkloads,
 		},
 		{
@@ -209,7 +209,7 @@ func (c *config) partialSwitch() flags.Flag {
 
 func (c *config) setNodeName(value string) error {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-		return fmt.Errorf("invalid node name %q: must be a DNS name with only lower-case letters, digits, '-' and '.'",
+		return fmt.Errorf("invalid node name %q: must be a DNS name with only lowercase letters, digits, '-' and '.'",
 			value)
 	}
 	c.nodeName = value

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// sharedFrom is the number of requested pods of one namespace from which the pods share a watch, unless the
-	// namespace is crowded or wide. Each watch is expensive: opening a watch takes milliseconds of the API server's
-	// CPU time, and for each open watch, the API server decodes every new Event of the namespace, even Events that the
-	// watch does not select.
+	// sharedFrom is the smallest number of requested pods of one namespace that share a watch, unless the namespace is
+	// crowded or wide. Each watch is expensive: opening a watch takes milliseconds of the API server's CPU time, and
+	// for each open watch, the API server decodes every new Event of the namespace, even Events that the watch does not
+	// select.
 	sharedFrom = 2
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace, all
 	// requested pods share one watch if their number exceeds maxAlone. In a wide namespace, further pods wait until a

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
 	Bytes      int                   // maximum size of all entries (Entry.size) together with OtherBytes
-	OtherBytes func() int            // size in bytes of other data that counts towards Bytes; can be nil
+	OtherBytes func() int            // size in bytes of other data that counts toward Bytes; can be nil
 	Now        func() time.Time      // current time, which Add records as the pod's deletion time
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining is the longest remaining time that podlapse reports. If a download needs more than maxRemaining at its
+// maxRemaining is the longest remaining time that podlapse reports. If a download takes more than maxRemaining at its
 // recent rate, this rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 

@@ -53,7 +53,7 @@ func (p Probe) problems() (problems []error) {
 		problems = append(problems, fmt.Errorf(field+": "+format, args...))
 	}
 	if len(validation.IsDNS1123Label(p.Name)) > 0 {
-		wrong("name", "invalid name %.80q: must be 1 to 63 lower-case letters, digits and '-'", p.Name)
+		wrong("name", "invalid name %.80q: must be 1 to 63 lowercase letters, digits and '-'", p.Name)
 	}
 	var err error
 	switch p.Kind {

@@ -150,8 +150,8 @@ func (n Node) snapshotterName() string {
 }
 
 // ContentStoredAt returns the time when containerd stored the content with the given digest. After containerd has
-// verified the content and has written it to disk, containerd makes the content's file read-only and does not change
-// the file again. If containerd does not have the content, the result is the zero time.
+// verified the content and has written it to disk, it makes the content's file read-only and does not change the file
+// again. If containerd does not have the content, the result is the zero time.
 func (n Node) ContentStoredAt(digest string) (time.Time, error) {
 	algorithm, hash, _ := strings.Cut(digest, ":")
 	var file syscall.Stat_t

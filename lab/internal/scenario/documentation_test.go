@@ -66,7 +66,7 @@ func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 	}
 }
 
-// All documented sub-commands and flags of podlapse's own programs must exist. The test checks code blocks, inline code
+// All documented subcommands and flags of podlapse's own programs must exist. The test checks code blocks, inline code
 // and commands with a comment "not run".
 func TestDocumentedCommandsExist(t *testing.T) {
 	help := newProgramHelp(t)
@@ -155,7 +155,7 @@ func ownProgram(call markdown.Call) (program string, arguments []string) {
 type programHelp struct {
 	t     *testing.T
 	dir   string
-	texts map[string]string // help by program and sub-command; empty if the sub-command does not exist
+	texts map[string]string // help by program and subcommand; empty if the subcommand does not exist
 }
 
 func newProgramHelp(t *testing.T) programHelp {
@@ -174,7 +174,7 @@ func newProgramHelp(t *testing.T) programHelp {
 	return h
 }
 
-// helpOf returns the help of a sub-command. If the sub-command does not exist, the help is empty.
+// helpOf returns the help of a subcommand. If the subcommand does not exist, the help is empty.
 func (h programHelp) helpOf(program, command string) string {
 	key := program + " " + command
 	text, known := h.texts[key]
@@ -194,7 +194,7 @@ var helpFlag = regexp.MustCompile(`(?:^|[\s,\[(=])(--?[a-zA-Z][a-z-]*)`)
 // string.
 func (h programHelp) mistakeIn(program string, arguments []string) string {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") || arguments[0] == "COMMAND" {
-		return "" // a call without a sub-command, such as podlapse-agent --help
+		return "" // a call without a subcommand, such as podlapse-agent --help
 	}
 	command := arguments[0]
 	if command == "help" || command == "completion" {
@@ -202,7 +202,7 @@ func (h programHelp) mistakeIn(program string, arguments []string) string {
 	}
 	text := h.helpOf(program, command)
 	if text == "" {
-		return "there is no sub-command " + command
+		return "there is no subcommand " + command
 	}
 	known := []string{"--help", "-h"}
 	for _, match := range helpFlag.FindAllStringSubmatch(text, -1) {

@@ -10,7 +10,7 @@ import (
 
 // kubectlCall contains the parts of a call of kubectl.
 type kubectlCall struct {
-	verb      string   // kubectl's command, with the sub-command if kubectl requires one, such as "rollout status"
+	verb      string   // kubectl's command, with the subcommand if kubectl requires one, such as "rollout status"
 	namespace string   // value of the flag --namespace, or an empty string
 	words     []string // arguments after the command that are not flags
 	program   []string // the program after --, with its arguments
@@ -102,7 +102,7 @@ func (c kubectlCall) isNamespaced() bool {
 }
 
 // readsOnly returns an error if a call of podlapse's program or of curl can change data, or if the scenario does not
-// know the sub-command.
+// know the subcommand.
 func readsOnly(call markdown.Call) error {
 	if call[0] == "curl" {
 		for _, word := range call[1:] {

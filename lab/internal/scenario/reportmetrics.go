@@ -21,7 +21,7 @@ const reportScrape = time.Second
 
 // estimateError is the largest accepted relative difference between a sum from Prometheus and the same sum from the
 // agents. Prometheus measures the increase of a counter between the first and the last scrape in the window. Prometheus
-// also extrapolates the measured increase towards the end of the window, by at most 1.1 times reportScrape. In the
+// also extrapolates the measured increase toward the end of the window, by at most 1.1 times reportScrape. In the
 // scenario, the first and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums
 // contain all start-ups, because Prometheus scrapes both agents before the first start-up and after the last start-up.
 const estimateError = 0.02
