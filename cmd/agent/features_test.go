@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// TestFeaturesAreOffByDefault starts each feature without its flags. The agent has no registry, no health board and
-// no logger, so a feature panics if the feature is on.
+// TestFeaturesAreOffByDefault starts each feature without its flags. The agent has no registry, no health board and no
+// logger, so a feature panics if it is on.
 func TestFeaturesAreOffByDefault(t *testing.T) {
 	var c config
 	if _, err := c.flagTable().Parse([]string{"--node-name=a"}, environment{}.get, 0); err != nil {

@@ -60,7 +60,7 @@ func TestHistoryOffKeepsNoSums(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestReportOfFullNode has 500 start-ups of 60 workloads. The pods of one workload start 20 s before the other pods.
+// TestReportOfFullNode uses 500 start-ups of 60 workloads. The pods of one workload start 20 s before the other pods.
 // The command must respond within 2 s, and the API must respond in pages.
 func TestReportOfFullNode(t *testing.T) {
 	const startUps, workloads, slow = 500, 60, 7

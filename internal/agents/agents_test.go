@@ -124,8 +124,8 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
-// TestAgentsNeverGetTheToken has an agent that redirects its clients. The client must not follow the redirect, and
-// the agent must not receive the token.
+// TestAgentsNeverGetTheToken uses an agent that redirects its clients. The client must not follow the redirect, and the
+// agent must not receive the token.
 func TestAgentsNeverGetTheToken(t *testing.T) {
 	var shown, elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))

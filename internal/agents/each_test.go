@@ -56,7 +56,7 @@ func (f *deadFleet) add(n int) {
 	f.most = max(f.most, f.now)
 }
 
-// TestDeadAgentsDelayNoOthers has 200 agents. The first 64 agents never respond. The time limits are the limits of the
+// TestDeadAgentsDelayNoOthers uses 200 agents. The first 64 agents never respond. The time limits are the limits of the
 // commands.
 func TestDeadAgentsDelayNoOthers(t *testing.T) {
 	const limit, perAgent = 30 * time.Second, 8 * time.Second
@@ -112,7 +112,7 @@ func TestQueriesAtOnce(t *testing.T) {
 	})
 }
 
-// TestSilentAgentsAreLimited has more dead agents than slots for silent agents. After the end of the context, Each
+// TestSilentAgentsAreLimited uses more dead agents than slots for silent agents. After the end of the context, Each
 // must not query further agents.
 func TestSilentAgentsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestSilentAgentsAreLimited(t *testing.T) {
 	})
 }
 
-// TestManyDeadAgents has 800 agents, and the default time limits of the commands. The pods of the first 400 agents are
+// TestManyDeadAgents uses 800 agents, and the default time limits of the commands. The pods of the first 400 agents are
 // ready, but these agents never respond. All other agents must respond.
 func TestManyDeadAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -162,8 +162,8 @@ func TestLongestTime(t *testing.T) {
 	}
 }
 
-// TestSlowResponseIsNotSilence has agents that respond immediately, and then need 5 s for the rest of the response. The
-// number of queries must stay at AtOnce, because more responses at once would take even longer.
+// TestSlowResponseIsNotSilence uses agents that respond immediately, and then take 5 s for the rest of the response.
+// The number of queries must stay at AtOnce, because more responses at once would take even longer.
 func TestSlowResponseIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newDeadFleet(3*AtOnce, 0, true)

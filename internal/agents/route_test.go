@@ -46,7 +46,7 @@ func openOwn(t *testing.T, server *agentstest.APIServer) *Cluster {
 	return c
 }
 
-// TestFallBackToForward has an API server whose proxy does not reach pods.
+// TestFallBackToForward uses an API server whose proxy does not reach pods.
 func TestFallBackToForward(t *testing.T) {
 	refusing := func(code int) func(*agentstest.APIServer) {
 		return func(s *agentstest.APIServer) {
@@ -148,7 +148,7 @@ func TestProxyIsKept(t *testing.T) {
 	}
 }
 
-// TestNeitherWay has an agent that neither the proxy nor a port-forward reaches. The error must contain both reasons.
+// TestNeitherWay uses an agent that neither the proxy nor a port-forward reaches. The error must contain both reasons.
 func TestNeitherWay(t *testing.T) {
 	url, _ := plainAgent(t)
 	pod := agentPod("agent-a", "node-a")
@@ -190,7 +190,7 @@ func TestNeitherWay(t *testing.T) {
 	}
 }
 
-// TestRouteIsDecidedAgain has a proxy that works only for the first request.
+// TestRouteIsDecidedAgain uses a proxy that works only for the first request.
 func TestRouteIsDecidedAgain(t *testing.T) {
 	url, _ := plainAgent(t)
 	pod := agentPod("agent-a", "node-a")

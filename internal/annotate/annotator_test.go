@@ -195,7 +195,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 				return
 			}
 			version := h.cluster.Pod("ns", "web").ResourceVersion
-			h.eventually("heard of", func() bool {
+			h.eventually("reported by the watch", func() bool {
 				p, _, ok := h.agent.requestOf("uid-web")
 				return ok && p.version == version
 			})

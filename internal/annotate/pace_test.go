@@ -186,7 +186,7 @@ func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a.pods["1"] = &pendingPod{annotationRequest: newer}
 	a.storeWritten("1", annotationRequest{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
 	if p, _, ok := a.requestOf("1"); !ok || !p.time || len(p.owned) != 0 {
-		t.Errorf("asks for %+v, %t", p, ok)
+		t.Errorf("the pod requests %+v, %t", p, ok)
 	}
 	a.storeWritten("1", newer, map[string]string{Time: "now"})
 	if _, _, ok := a.requestOf("1"); ok {

@@ -64,7 +64,7 @@ func TestBusyNamespace(t *testing.T) {
 	})
 }
 
-// TestWideNamespaceIsNotShared has six pods in a namespace with many Events about pods of other nodes. The agent must
+// TestWideNamespaceIsNotShared uses six pods in a namespace with many Events about pods of other nodes. The agent must
 // stop the shared watch, and must not lose an Event.
 func TestWideNamespaceIsNotShared(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -116,7 +116,7 @@ func TestWideNamespaceIsNotShared(t *testing.T) {
 	})
 }
 
-// TestUnservedRequestsAreCounted has an API server that does not respond before the request ends.
+// TestUnservedRequestsAreCounted uses an API server that does not respond before the request ends.
 func TestUnservedRequestsAreCounted(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")

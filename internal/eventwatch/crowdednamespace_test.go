@@ -11,7 +11,7 @@ import (
 
 const requestForB = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-b,source=kubelet"
 
-// TestSecondPodSharesWatch has a pod with its own watch. A shared watch must replace this watch when the second pod
+// TestSecondPodSharesWatch uses a pod with its own watch. A shared watch must replace this watch when the second pod
 // arrives, and must serve the third pod. No Event is lost or observed twice.
 func TestSecondPodSharesWatch(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -103,7 +103,7 @@ func TestSteadyStartsOpenFewWatches(t *testing.T) {
 	})
 }
 
-// TestCrowdedNamespaceIsNotSharedByFew has two pods in a namespace with many Events about pods of other nodes. Their
+// TestCrowdedNamespaceIsNotSharedByFew uses two pods in a namespace with many Events about pods of other nodes. Their
 // own watches must replace the shared watch, and no Event may be lost. The shared watch must return for a fifth pod,
 // and for two pods when the namespace no longer counts as crowded.
 func TestCrowdedNamespaceIsNotSharedByFew(t *testing.T) {

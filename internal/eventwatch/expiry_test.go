@@ -22,7 +22,7 @@ func (b *bubble) watchRequests() (count int) {
 	return count
 }
 
-// TestRepeatedExpiryBacksOff has an API server that responds to every watch with status 410, immediately or some
+// TestRepeatedExpiryBacksOff uses an API server that responds to every watch with status 410, immediately or some
 // seconds after it accepted the watch. The lists succeed. The namespace has many Events, so each watch begins at a
 // revision.
 func TestRepeatedExpiryBacksOff(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRepeatedExpiryBacksOff(t *testing.T) {
 	}
 }
 
-// TestLateExpiryLosesThePosition has an API server that accepts a watch and reports after some seconds that the
+// TestLateExpiryLosesThePosition uses an API server that accepts a watch and reports after some seconds that the
 // revision has expired. The next watch must begin with the history, because the agent can have missed Events.
 func TestLateExpiryLosesThePosition(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -89,7 +89,7 @@ func TestExpiryAfterNewerEventKeepsThePosition(t *testing.T) {
 	})
 }
 
-// TestHistoryIsReadAgainAfterSlowServer has an API server that sends no Event for some time. The watch breaks before
+// TestHistoryIsReadAgainAfterSlowServer uses an API server that sends no Event for some time. The watch breaks before
 // the first Event. The next watch must read the history again.
 func TestHistoryIsReadAgainAfterSlowServer(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {

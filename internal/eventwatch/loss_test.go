@@ -101,7 +101,7 @@ func TestNoLossBeforeFirstEvent(t *testing.T) {
 	})
 }
 
-// TestQueueIsFairToSharedWatches has one slot for three namespaces: one with many pods, and two with one pod.
+// TestQueueIsFairToSharedWatches uses one slot for three namespaces: one with many pods, and two with one pod.
 func TestQueueIsFairToSharedWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.put("ns", "abcde", "Event")
@@ -161,7 +161,7 @@ func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	})
 }
 
-// TestIdleSharedWatchMakesRoom has an idle shared watch in the only slot. Another pod needs this slot.
+// TestIdleSharedWatchMakesRoom uses an idle shared watch in the only slot. Another pod needs this slot.
 func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	for name, first := range map[string]bool{"the other pod comes later": false, "the other pod was first": true} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	}
 }
 
-// TestUnopenedSharedWatchClosesAtOnce has a shared watch that waits for a slot, and a shared watch that waits for the
+// TestUnopenedSharedWatchClosesAtOnce uses a shared watch that waits for a slot, and a shared watch that waits for the
 // API server's response.
 func TestUnopenedSharedWatchClosesAtOnce(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestEveryPodIsWatchedInTime has 100 namespaces, each with one pod that never gets its image. The agent must watch
+// TestEveryPodIsWatchedInTime uses 100 namespaces, each with one pod that never gets its image. The agent must watch
 // each of these pods, and a pod that arrives later, before the core stops waiting for late Events (eventGrace in
 // pkg/timeline).
 func TestEveryPodIsWatchedInTime(t *testing.T) {
@@ -18,7 +18,7 @@ func TestEveryPodIsWatchedInTime(t *testing.T) {
 			b.server.Put(b.event(name, name, "Pulling"))
 			b.events.Watch(timeline.EventWatch{UID: name, InvolvedUID: "runtime-" + name, Namespace: name, Name: "pod"})
 		}
-		heardOf := func() map[string]bool {
+		observedPods := func() map[string]bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			uids := map[string]bool{}
@@ -33,14 +33,14 @@ func TestEveryPodIsWatchedInTime(t *testing.T) {
 			want(fmt.Sprint("hopeless-", i))
 		}
 		b.sleep(inTime)
-		if heard := len(heardOf()); heard != 100 {
-			t.Errorf("%d of 100 pods were watched after %s", heard, inTime)
+		if got := len(observedPods()); got != 100 {
+			t.Errorf("%d of 100 pods were watched after %s", got, inTime)
 		}
 		b.sleep(10 * time.Minute)
 		opened := statsOf(b.events).Opened
 		want("new")
 		b.sleep(inTime / 2)
-		if !heardOf()["new"] {
+		if !observedPods()["new"] {
 			t.Errorf("a new pod was not watched after %s", inTime/2)
 		}
 		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultWatches; statsOf(b.events).Opened > most {

@@ -103,7 +103,7 @@ func TestPodsShareSamples(t *testing.T) {
 	})
 }
 
-// TestSampleBeforeTheArrivalCoversAllEvents has pods that arrive one after the other. The watch of a later pod begins
+// TestSampleBeforeTheArrivalCoversAllEvents uses pods that arrive one after the other. The watch of a later pod begins
 // at a sample from before the pod's arrival.
 func TestSampleBeforeTheArrivalCoversAllEvents(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -187,8 +187,8 @@ func TestExpiredRevision(t *testing.T) {
 				for _, line := range b.take() {
 					got = append(got, strings.TrimPrefix(line, "a: "))
 				}
-				// The agent observed the Event before the interruption. The agent can observe this Event again, but
-				// need not.
+				// The agent observed the Event before the interruption. The agent is allowed to observe this Event
+				// again.
 				if text := strings.Join(got, " "); text != strings.Join(test.want, " ") &&
 					text != strings.Replace(strings.Join(test.want, " "), "Before ", "", 1) {
 					t.Errorf("observed %q, want %q", got, test.want)
@@ -298,7 +298,7 @@ func TestSampleInFlight(t *testing.T) {
 	})
 }
 
-// TestLateRequestReadsHistory has a pod that needs Events long after its arrival. No pod on the node needed Events
+// TestLateRequestReadsHistory uses a pod that needs Events long after its arrival. No pod on the node needed Events
 // before, so no sample is from the time of the arrival.
 func TestLateRequestReadsHistory(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {

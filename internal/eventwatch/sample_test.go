@@ -95,7 +95,7 @@ func TestQueuedPodGetsSample(t *testing.T) {
 	})
 }
 
-// TestFailedSampleKeepsEarlierSample has a failed sample while a request waits, although an earlier sample covers the
+// TestFailedSampleKeepsEarlierSample lets a sample fail while a request waits, although an earlier sample covers the
 // arrival of the pod.
 func TestFailedSampleKeepsEarlierSample(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -112,7 +112,7 @@ func TestFailedSampleKeepsEarlierSample(t *testing.T) {
 	})
 }
 
-// TestRefusedListShowsInHealth has a role without the right to list Events. The health status of the open watch must
+// TestRefusedListShowsInHealth uses a role without the right to list Events. The health status of the open watch must
 // show the refusal and the remedy.
 func TestRefusedListShowsInHealth(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {

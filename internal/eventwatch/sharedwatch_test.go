@@ -17,7 +17,7 @@ const (
 	requestForZ   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-z,source=kubelet"
 )
 
-// TestOneWatchReplacesMany has a crowded namespace, so the first four pods have their own watches.
+// TestOneWatchReplacesMany uses a crowded namespace, so the first four pods have their own watches.
 func TestOneWatchReplacesMany(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.mark(b.events.crowded, "ns")
@@ -142,7 +142,7 @@ func TestEvictedEventsComeFromOwnWatch(t *testing.T) {
 	})
 }
 
-// TestKubeletWithOtherHostName has a shared watch whose memory is empty, because no Event names the node.
+// TestKubeletWithOtherHostName uses a shared watch whose memory is empty, because no Event names the node.
 func TestKubeletWithOtherHostName(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "abcde")

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestSlowNamespaceDelaysOthersBriefly has a namespace for which the API server does not respond to lists. The agent
+// TestSlowNamespaceDelaysOthersBriefly uses a namespace for which the API server does not respond to lists. The agent
 // must watch pods of other namespaces soon, and must not wait for the response again.
 func TestSlowNamespaceDelaysOthersBriefly(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -48,8 +48,8 @@ func TestSlowNamespaceDelaysOthersBriefly(t *testing.T) {
 	})
 }
 
-// TestSilentServerIsNoLargeNamespace has an API server that responds to no request for some time. Afterwards, the agent
-// must read the history of the small namespace.
+// TestSilentServerIsNoLargeNamespace uses an API server that responds to no request for some time. Afterwards, the
+// agent must read the history of the small namespace.
 func TestSilentServerIsNoLargeNamespace(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "a", "Old")

@@ -118,7 +118,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.Until(false, "events is forbidden")
 }
 
-// TestEventsLimit has each pod in its own namespace, so that no pods share a watch.
+// TestEventsLimit puts each pod into its own namespace, so that no pods share a watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)

@@ -34,7 +34,7 @@ func (b *bubble) turns(observation string) (uids []string) {
 	return uids
 }
 
-// TestPodsOfWideNamespaceTakeTurns has pods that need Events for a long time. Each pod must get a watch, in the order
+// TestPodsOfWideNamespaceTakeTurns uses pods that need Events for a long time. Each pod must get a watch, in the order
 // of the requests. After its turn, a pod must not get a second watch, because all slots are in use.
 func TestPodsOfWideNamespaceTakeTurns(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
@@ -99,7 +99,7 @@ func TestWideNamespaceEndsWithoutBurst(t *testing.T) {
 	})
 }
 
-// TestLongWaitIsReportedOnce has one slot for pods of two namespaces.
+// TestLongWaitIsReportedOnce uses one slot for pods of two namespaces.
 func TestLongWaitIsReportedOnce(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.server.Hang() // the first watch keeps its slot

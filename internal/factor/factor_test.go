@@ -189,8 +189,8 @@ func labels(m *dto.Metric) string {
 	return "{" + strings.Join(pairs, "") + "}"
 }
 
-// TestNodeFactors compares the factors with values computed by hand. Node a needs 4 s longer for the network of each
-// of its six start-ups. The other nodes together did the same work ten times in 12.1 s.
+// TestNodeFactors compares the factors with values computed by hand. Node a takes 4 s longer for the network of each of
+// its six start-ups. The other nodes together did the same work ten times in 12.1 s.
 func TestNodeFactors(t *testing.T) {
 	all := fleets()["a slow node"]
 	for node := range all {

@@ -108,7 +108,7 @@ func TestRegistriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHugeTimes has agents that send sums near the largest possible duration. The lost time must not overflow.
+// TestHugeTimes uses agents that send sums near the largest possible duration. The lost time must not overflow.
 func TestHugeTimes(t *testing.T) {
 	const longest = 9_000_000_000 * time.Second
 	fleet := factor.NewFleet()

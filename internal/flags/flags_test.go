@@ -117,7 +117,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// TestEmptyValue has a script whose variable is unset: the text counts as unset, and the duration is an error.
+// TestEmptyValue uses a script whose variable is unset: the text counts as unset, and the duration is an error.
 func TestEmptyValue(t *testing.T) {
 	var name string
 	var since time.Duration

@@ -94,7 +94,7 @@ func TestPodsWithoutOwner(t *testing.T) {
 	}
 }
 
-// TestFailuresNameRemedies has servers that cannot respond. Each error names a remedy, and no error contains
+// TestFailuresNameRemedies uses servers that cannot respond. Each error names a remedy, and no error contains
 // credentials.
 func TestFailuresNameRemedies(t *testing.T) {
 	withoutData := func(names ...string) fleetmetricstest.Responses {
@@ -151,7 +151,7 @@ func TestFailuresNameRemedies(t *testing.T) {
 	}
 }
 
-// TestLongTexts has a server with endless errors and warnings.
+// TestLongTexts uses a server with endless errors and warnings.
 func TestLongTexts(t *testing.T) {
 	endless := strings.Repeat("é", 100_000)
 	for name, response := range map[string]string{

@@ -58,7 +58,7 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// TestChangesAreBatched has a pod that changes all the time. The hub must send the pod twice per second, and encode
+// TestChangesAreBatched uses a pod that changes all the time. The hub must send the pod twice per second, and encode
 // each change only once for all viewers.
 func TestChangesAreBatched(t *testing.T) {
 	n := &node{}

@@ -74,7 +74,7 @@ func TestStreamSendsPulls(t *testing.T) {
 	})
 }
 
-// TestSlowQueriesAreSpacedOut has a node on which queries are slow. The queries must still take only 2 % of the time.
+// TestSlowQueriesAreSpacedOut uses a node on which queries are slow. The queries must still take only 2 % of the time.
 func TestSlowQueriesAreSpacedOut(t *testing.T) {
 	waiting := pod("a")
 	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}

@@ -39,7 +39,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestResumeTooFarBehind has a viewer that missed more events than the log holds (maxBytes). The viewer must get a
+// TestResumeTooFarBehind uses a viewer that missed more events than the log holds (maxBytes). The viewer must get a
 // reset and then continue with new events.
 func TestResumeTooFarBehind(t *testing.T) {
 	n := &node{}

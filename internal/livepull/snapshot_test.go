@@ -121,7 +121,7 @@ func TestLivePulls(t *testing.T) {
 	check(t, silent.Records(), want)
 }
 
-// TestLivePullsOfOneRepository has parallel pulls from one repository. containerd's labels contain the repository and
+// TestLivePullsOfOneRepository uses parallel pulls from one repository. containerd's labels contain the repository and
 // the host, but neither the tag nor the port.
 func TestLivePullsOfOneRepository(t *testing.T) {
 	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
@@ -200,7 +200,7 @@ func check(t *testing.T, got, want []api.LivePullRecord) {
 	}
 }
 
-// TestDownloadsInBackOffAreExternal has a pull that failed at 2 s. The kubelet waits until 12 s, so earlier downloads
+// TestDownloadsInBackOffAreExternal uses a pull that failed at 2 s. The kubelet waits until 12 s, so earlier downloads
 // do not belong to the pod.
 func TestDownloadsInBackOffAreExternal(t *testing.T) {
 	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,

@@ -83,7 +83,7 @@ func TestGivenUpLongAfterTheBoot(t *testing.T) {
 	})
 }
 
-// TestRecordIsPartialWithoutEvents has a workload pod that is ready before the agent requests the kubelet's Events.
+// TestRecordIsPartialWithoutEvents uses a workload pod that is ready before the agent requests the kubelet's Events.
 // Until the agent has received the Events, more evidence can arrive, so the record is partial.
 func TestRecordIsPartialWithoutEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

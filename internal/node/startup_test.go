@@ -174,7 +174,7 @@ func ready(node *corev1.Node, now time.Time) *corev1.Node {
 	return node
 }
 
-// TestStartUp follows a node whose network plugin needs 20 s and whose start-up taint stays for 7.4 s more.
+// TestStartUp follows a node whose network plugin takes 20 s and whose start-up taint stays for 7.4 s more.
 func TestStartUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		booted := time.Now().Truncate(time.Second)

@@ -116,7 +116,7 @@ func TestFailingCollectors(t *testing.T) {
 func TestCollectorComesBack(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"was overloaded":                  {response: http.StatusServiceUnavailable},
-		"asks for a retry after a second": {response: http.StatusServiceUnavailable, later: "1"},
+		"requests a retry after a second": {response: http.StatusServiceUnavailable, later: "1"},
 		"was killed":                      {resets: 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// TestNodeStartUpOfImpossibleDurations has durations that no start-up can have. A server can send any number.
+// TestNodeStartUpOfImpossibleDurations uses durations that no start-up can have. A server can send any number.
 func TestNodeStartUpOfImpossibleDurations(t *testing.T) {
 	at := api.InstantOf(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)) // the boot is long before, at the zero time
 	for _, length := range []api.Seconds{math.MinInt64, -1, math.MaxInt64} {

@@ -182,7 +182,7 @@ func TestEveryPhaseHasWords(t *testing.T) {
 	}
 }
 
-// TestWorkloadIsClean has names with control characters, as an untrusted server can send them.
+// TestWorkloadIsClean uses names with control characters, as an untrusted server can send them.
 func TestWorkloadIsClean(t *testing.T) {
 	const evil = "\x1b[2J\u202e\r"
 	summary := shopSummary()

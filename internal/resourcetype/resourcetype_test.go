@@ -22,7 +22,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestSimilar has typical typing errors, and namespaces whose names resemble short names of types.
+// TestSimilar uses typical typing errors, and namespaces whose names resemble short names of types.
 func TestSimilar(t *testing.T) {
 	for word, want := range map[string]string{
 		"deploymnt": "deployment", "Deploymetn": "deployment", "deployy": "deploy", "statfulset": "statefulset",

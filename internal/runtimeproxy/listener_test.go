@@ -74,8 +74,7 @@ func TestOnlySocketsAreRemoved(t *testing.T) {
 	}
 }
 
-// The agent and the proxy receive the stop signal at the same time. The agent can still use the runtime until the agent
-// has stopped.
+// The agent and the proxy receive the stop signal at the same time. The agent can use the runtime until it has stopped.
 func TestClientsAreServedDuringStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)

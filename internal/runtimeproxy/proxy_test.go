@@ -337,6 +337,6 @@ func TestStalledClients(t *testing.T) {
 	}
 	request := critest.Requests()["/runtime.v1.RuntimeService/Version"]
 	if _, err := call(t.Context(), connect(t, proxy.path), "/runtime.v1.RuntimeService/Version", request); err != nil {
-		t.Errorf("beside clients that do not read: %v", err)
+		t.Errorf("alongside clients that do not read: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ type disk struct {
 	dead   chan struct{} // closed when the agent died
 	diedAt time.Time
 
-	slow time.Duration // time that the reader of the records needs for one record
+	slow time.Duration // time that the reader takes to read one record
 }
 
 // write performs one write. If the agent is dead, write does nothing.
@@ -158,7 +158,7 @@ func (d *disk) runAgent(t *testing.T, world []life, ends time.Time) {
 // uptime is the duration of a world. After this time, every start-up of the world has ended and was reported.
 const uptime = 60 * time.Second
 
-// saveGap is the interval between saves. If the reader needs more time for each record, the saver can save between two
+// saveGap is the interval between saves. If the reader takes longer to read each record, the saver can save between two
 // records.
 const saveGap = 200 * time.Millisecond
 

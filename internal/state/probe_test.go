@@ -22,7 +22,7 @@ func TestProbeChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Probe(path); !errors.Is(err, ErrInUse) {
-		t.Errorf("beside a running agent: %v, want %v", err, ErrInUse)
+		t.Errorf("alongside a running agent: %v, want %v", err, ErrInUse)
 	}
 	if err := dir.Close(); err != nil {
 		t.Fatal(err)

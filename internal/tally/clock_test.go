@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestClockSetBack has a clock that is ahead by ten days, until somebody sets it back. The start-up from before the
+// TestClockSetBack uses a clock that is ahead by ten days, until somebody sets it back. The start-up from before the
 // change must not stay in the sums for ten days, and the sums must not begin in the future.
 func TestClockSetBack(t *testing.T) {
 	now := noon.Add(240 * time.Hour)

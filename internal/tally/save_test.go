@@ -54,8 +54,8 @@ func TestSumsSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestGapBetweenAgents has no agent for five hours. The second agent reports only the start-ups of the latest hour
-// before its start, so the sums are not complete before this hour.
+// TestGapBetweenAgents leaves the node without an agent for five hours. The second agent reports only the start-ups of
+// the latest hour before its start, so the sums are not complete before this hour.
 func TestGapBetweenAgents(t *testing.T) {
 	first, _ := tallyOf(mib)
 	first.Add(startUp("web", 0, timeline.StateReady, 1, 0))

@@ -163,7 +163,7 @@ func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	}
 }
 
-// TestLongestInPhaseFirst has an old pod that has just entered its phase, and a younger pod that has been in a phase
+// TestLongestInPhaseFirst uses an old pod that has just entered its phase, and a younger pod that has been in a phase
 // with a later name for a long time.
 func TestLongestInPhaseFirst(t *testing.T) {
 	b := NewBoard(time.Hour, Layout{SortBy: "for", NoHeaders: true})

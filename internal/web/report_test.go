@@ -86,7 +86,7 @@ func TestReportWithoutSums(t *testing.T) {
 	}
 }
 
-// TestLongToken has images with the longest names that the agent keeps. JSON needs six bytes for each of their
+// TestLongToken uses images with the longest names that the agent keeps. JSON needs six bytes for each of their
 // characters, so the continue token exceeds the limit of other parameters.
 func TestLongToken(t *testing.T) {
 	all := startUps(0, 2)

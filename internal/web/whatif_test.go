@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestWhatIf asks for a present pod and for a deleted pod. Only the response about one pod contains predictions.
+// TestWhatIf requests a present pod and a deleted pod. Only the response about one pod contains predictions.
 func TestWhatIf(t *testing.T) {
 	f := &fake{timelines: []timeline.Timeline{startuptest.Predictable("web-0")},
 		gone: []timeline.Timeline{startuptest.Predictable("web-1")}}

@@ -7,8 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestUnattributedTimeIsNoDifference has the same truth in both revisions: 5 s of pulling and 2 s of unpacking. The
-// evidence of the first revision cannot separate the two phases. So the summary must not state that one phase changed.
+// TestUnattributedTimeIsNoDifference uses the same true durations in both revisions: 5 s of pulling and 2 s of
+// unpacking. The evidence of the first revision cannot separate the two phases. So the summary must not state that one
+// phase changed.
 func TestUnattributedTimeIsNoDifference(t *testing.T) {
 	merged := func(candidates []timeline.Phase, like invented) []api.Record {
 		records := several(8, like)
@@ -36,7 +37,7 @@ func TestUnattributedTimeIsNoDifference(t *testing.T) {
 	}
 }
 
-// TestGroupPhase has two revisions whose pulls take 1 s and 8 s. The nodes report the phase image_pull, because their
+// TestGroupPhase uses two revisions whose pulls take 1 s and 8 s. The nodes report the phase image_pull, because their
 // runtimes do not separate pulling from unpacking. If only one revision ran on such nodes, the same work has different
 // phases, and the summary must not state that a phase changed.
 func TestGroupPhase(t *testing.T) {

@@ -117,7 +117,7 @@ func TestLeastP(t *testing.T) {
 	}
 }
 
-// TestTooFew has groups that do not overlap. With several comparisons, larger groups are too few.
+// TestTooFew uses groups that do not overlap. With several comparisons, larger groups are too few.
 func TestTooFew(t *testing.T) {
 	group := func(n int, from time.Duration) (list []interval) {
 		for i := range n {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestNodes has one slow node among four. The comparison of a fast node must not blame the fast node.
+// TestNodes uses one slow node among four. The comparison of a fast node must not blame the fast node.
 func TestNodes(t *testing.T) {
 	var groups [][]api.Record
 	for _, node := range []string{"a", "b", "c", "d"} {
@@ -29,7 +29,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestRevisionIsNoNode has an old revision on one node, and a slower new revision on another node. The slower revision
+// TestRevisionIsNoNode uses an old revision on one node, and a slower new revision on another node. The slower revision
 // must not look like a slow node, and not like the effect of absent images.
 func TestRevisionIsNoNode(t *testing.T) {
 	old := several(8, invented{name: "old", node: "a", revision: "41", ready: 2, outcome: imagepull.OutcomePresent})
@@ -49,7 +49,7 @@ func TestRevisionIsNoNode(t *testing.T) {
 	}
 }
 
-// TestShareOfRevisionIsNoNode has an old and a slower new revision on two nodes, but different shares of them. The
+// TestShareOfRevisionIsNoNode uses an old and a slower new revision on two nodes, but different shares of them. The
 // larger share of the slower revision must not look like a slow node, and not like the effect of absent images.
 func TestShareOfRevisionIsNoNode(t *testing.T) {
 	var records []api.Record

@@ -77,7 +77,7 @@ func join(groups ...[]api.Record) (all []api.Record) {
 	return all
 }
 
-// TestCountsAndPercentiles has ten measured start-ups of 1 to 10 s, and one start-up for each other count.
+// TestCountsAndPercentiles uses ten measured start-ups of 1 to 10 s, and one start-up for each other count.
 func TestCountsAndPercentiles(t *testing.T) {
 	var records []api.Record
 	for k := range 10 {
@@ -126,7 +126,7 @@ func TestNearestRank(t *testing.T) {
 	}
 }
 
-// TestPercentileError has one start-up with a large error bound. The true durations can be 1, 2 and 3 to 9 s.
+// TestPercentileError uses one start-up with a large error bound. The true durations can be 1, 2 and 3 to 9 s.
 func TestPercentileError(t *testing.T) {
 	records := []api.Record{invented{name: "a", ready: 1}.record(), invented{name: "b", ready: 2}.record(),
 		invented{name: "c", ready: 5, err: 4.5}.record()}
@@ -249,7 +249,7 @@ func phasesOf(parts []api.WorkloadPart) string {
 	return strings.Join(phases, " ")
 }
 
-// TestImageSizeIsOmitted has pods whose images have different sizes, or an unknown size.
+// TestImageSizeIsOmitted uses pods whose images have different sizes, or an unknown size.
 func TestImageSizeIsOmitted(t *testing.T) {
 	like := invented{revision: "a", ready: 1, outcome: imagepull.OutcomePresent, size: 10}
 	first, other, unknown := like, like, like
@@ -274,7 +274,7 @@ func TestImageSizeIsOmitted(t *testing.T) {
 	}
 }
 
-// TestHostileRecords has impossible durations. The summary must not count them.
+// TestHostileRecords uses impossible durations. The summary must not count them.
 func TestHostileRecords(t *testing.T) {
 	long := api.Seconds(1<<63 - 1)
 	records := []api.Record{
@@ -288,7 +288,7 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// TestHostileErrorBounds has phases with endless error bounds. No sum may overflow.
+// TestHostileErrorBounds uses phases with endless error bounds. No sum may overflow.
 func TestHostileErrorBounds(t *testing.T) {
 	var records []api.Record
 	for _, revision := range []string{"a", "b"} {

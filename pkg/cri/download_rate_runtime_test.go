@@ -51,7 +51,7 @@ func TestRateOfDownload(t *testing.T) {
 	}
 }
 
-// TestRateOfStalledDownload has a pull that receives nothing after the end of its first layer, because the registry
+// TestRateOfStalledDownload uses a pull that receives nothing after the end of its first layer, because the registry
 // does not respond to the request for the second layer.
 func TestRateOfStalledDownload(t *testing.T) {
 	for after, known := range map[time.Duration]bool{7 * time.Second: true, 25 * time.Second: false} {

@@ -85,7 +85,7 @@ func TestWorkloadSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWorkloadSeriesOutOfOrder has a start-up that ended before the latest start-up of its workload, but is reported
+// TestWorkloadSeriesOutOfOrder uses a start-up that ended before the latest start-up of its workload, but is reported
 // later. The workload keeps its series for an hour after the latest start-up.
 func TestWorkloadSeriesOutOfOrder(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()

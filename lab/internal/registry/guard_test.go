@@ -69,7 +69,7 @@ func (g Guard) send(t *testing.T, method, address, path string, login credential
 	body, err := io.ReadAll(response.Body)
 	if response.StatusCode == http.StatusUnauthorized &&
 		!strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Basic ") {
-		t.Errorf("%s: the response does not ask for a login", path)
+		t.Errorf("%s: the response does not request a login", path)
 	}
 	return response.StatusCode, body, err
 }
