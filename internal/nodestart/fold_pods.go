@@ -284,8 +284,8 @@ func (f *fold) workload() *Workload {
 	w := &Workload{Namespace: t.Namespace, Name: t.Name, UID: t.UID, CreatedAt: t.CreatedAt, BoundAt: t.ScheduledAt,
 		ReadyAt: f.first.ready.at}
 	for _, s := range t.Phases {
-		if s.Phase == timeline.PhaseSchedulingGate && s.Duration() > 0 {
-			w.UngatedAt = s.EndAt
+		if mayBe(s.Phase, s.MergedWith, timeline.PhaseSchedulingGate) {
+			w.UngatedBy = s.EndAt
 		}
 	}
 	return w

@@ -24,6 +24,8 @@ var update = flag.Bool("update", false, "rewrite the expected timelines in testd
 //	AT node none [requested=T]              the Node object does not exist
 //	AT events REASON@T ...                  the kubelet's Events
 //	AT pod OWNER NAMESPACE/NAME created=T [PHASE=T ...] [ready|starting]
+//	AT fold OWNER NAMESPACE/NAME created=T generation=N [unschedulable=T] bound=T [ready=T]
+//	                                        a pod whose start-up package timeline computes
 //	AT again NAMESPACE/NAME created=T ready=T [turned]
 //	AT skew LEAST MOST
 //	AT end                                  computes the timeline
@@ -84,6 +86,8 @@ func runScript(t *testing.T, text string) string {
 			e.Observe(list)
 		case "pod":
 			e.Observe(StartUpSeen{podOf(t, at, rest)})
+		case "fold":
+			e.Observe(StartUpSeen{foldedPodOf(t, at, rest)})
 		case "again":
 			namespace, name, _ := strings.Cut(rest[0], "/")
 			e.Observe(PodReady{ArrivedAt: at, UID: rest[0], Namespace: namespace, Name: name,

@@ -103,6 +103,8 @@ type Child struct {
 type Workload struct {
 	Namespace, Name, UID        string
 	CreatedAt, BoundAt, ReadyAt time.Time // zero if unknown
-	UngatedAt                   time.Time // removal of the last scheduling gate; zero without gates
-	Again                       bool      // the pod was created before the boot, and is ready again
+	// UngatedBy is the latest time at which the pod's last scheduling gate might have been removed. The pod object does
+	// not show the true time. UngatedBy is zero if no gate can have delayed the pod.
+	UngatedBy time.Time
+	Again     bool // the pod was created before the boot, and is ready again
 }

@@ -31,27 +31,32 @@ func (t Timeline) Verdict() string {
 }
 
 // Waited returns how long the first workload pod waited until it was bound to this node, and a text about this wait.
-// The wait starts when the pod is created, or when its last scheduling gate is removed. No evidence shows from when on
-// the pod could only wait for this node, so the text lists the phases of the node during the wait, and does not name a
-// reason for the wait. If the wait starts after the registration of the node, Waited returns zero.
+// The wait starts when the pod is created, or when its last scheduling gate is removed. The time of the removal is
+// unknown, so the wait of a pod that might have had a gate starts at the latest possible time, and the text says "at
+// least". No evidence shows from when on the pod could only wait for this node, so the text lists the phases of the
+// node during the wait, and does not name a reason for the wait. If the wait starts after the registration of the node,
+// Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload
 	if w == nil || w.Again || w.BoundAt.IsZero() || w.BoundAt.Before(t.BootedAt) {
 		return 0, ""
 	}
-	from := later(w.CreatedAt, w.UngatedAt)
+	from, least := w.CreatedAt, ""
+	if w.UngatedBy.After(from) {
+		from, least = w.UngatedBy, "at least "
+	}
 	if !from.Before(t.milestoneAt("registered")) || !from.Before(w.BoundAt) {
 		return 0, ""
 	}
 	total := w.BoundAt.Sub(from)
-	text := fmt.Sprintf("Pod %s/%s waited %s until it was bound to %s", w.Namespace, w.Name, seconds(total),
-		cmp.Or(t.Node, "this node"))
+	text := fmt.Sprintf("Pod %s/%s waited %s%s until it was bound to %s", w.Namespace, w.Name, least,
+		seconds(total), cmp.Or(t.Node, "this node"))
 	if before := t.BootedAt.Sub(from); before >= second { // the error bounds of both times add up to a second
-		text += ", which booted " + seconds(before) + " after the wait began"
+		text += ", which booted " + least + seconds(before) + " after the wait began"
 	}
 	during, length := t.unusableDuring(from, w.BoundAt)
 	if named := longest(during); named != "" {
-		text += ". For " + seconds(length) + " of this wait, the node was starting: " + named
+		text += ". For " + least + seconds(length) + " of this wait, the node was starting: " + named
 	}
 	return total, text
 }

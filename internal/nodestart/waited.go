@@ -1,6 +1,7 @@
 package nodestart
 
 import (
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
@@ -17,11 +18,15 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 			w.BoundAt = m.Latest.Time
 		}
 	}
+	bound := w.BoundAt // the estimate, which is also the end of the last phase before the binding
 	for _, p := range pod.Phases {
-		if p.Phase == timeline.PhaseSchedulingGate {
-			w.UngatedAt = p.EndAt.Time
+		if mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
+			w.UngatedBy, bound = p.EndAt.Time, p.EndAt.Time
+		} else if mayBeForScheduler(p) {
+			bound = p.EndAt.Time
 		}
 	}
+	w.BoundAt = earlier(w.BoundAt, bound)
 	t := Timeline{Node: node.Node, BootedAt: node.BootedAt.Time, Workload: &w}
 	for _, m := range node.Milestones {
 		t.Milestones = append(t.Milestones, Milestone{Name: m.Milestone, At: m.Latest.Time})
@@ -38,15 +43,26 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 	return text
 }
 
-// MayHaveWaited reports whether a pod waited at least a second to be scheduled. A pod that was scheduled within a
-// second waited for its node only briefly, or not at all.
+// MayHaveWaited reports whether a pod might have waited at least a second to be scheduled. A pod that was scheduled
+// within a second waited for its node only briefly, or not at all. A phase in which a scheduling gate might have held
+// the pod does not count.
 func MayHaveWaited(pod api.Record) bool {
 	var waited time.Duration
 	for _, p := range pod.Phases {
-		switch p.Phase {
-		case timeline.PhaseUnschedulable, timeline.PhaseScheduling:
+		if mayBeForScheduler(p) && !mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
 			waited += p.Length.Duration()
 		}
 	}
 	return waited >= time.Second
+}
+
+func mayBeForScheduler(p api.PhaseRecord) bool {
+	return mayBe(p.Phase, p.MergedWith, timeline.PhaseUnschedulable) ||
+		mayBe(p.Phase, p.MergedWith, timeline.PhaseScheduling)
+}
+
+// mayBe reports whether the time of a pod's phase can belong to the wanted phase. The argument "merged" holds the
+// phases that the evidence could not separate.
+func mayBe(p timeline.Phase, merged []timeline.Phase, wanted timeline.Phase) bool {
+	return p == wanted || slices.Contains(merged, wanted)
 }

@@ -108,9 +108,9 @@ type FirstWorkloadRecord struct {
 	ReadyAt   Instant `json:"ready_at,omitzero"`
 	// Again is true if the pod was created before the boot, and is ready again.
 	Again bool `json:"again,omitempty"`
-	// Waited is the time from the creation of the pod, or from the removal of its last scheduling gate, until the pod
-	// was bound to the node. Waited and WaitedFor are present only if the pod began to wait before the node was
-	// registered.
+	// Waited is the time from the creation of the pod until the pod was bound to the node. If a scheduling gate might
+	// have delayed the pod, Waited begins when a scheduler last reported that no node fits. Waited and WaitedFor are
+	// present only if the pod began to wait before the node was registered.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // a text for people; its wording can change
 }
