@@ -54,7 +54,8 @@ func (c *topConfig) filterAt(now time.Time) client.Filter {
 // board returns an empty board with the layout that the flags define.
 func (c *topConfig) board() *top.Board {
 	return top.NewBoard(c.since, top.Layout{
-		SortBy: c.sortBy, Wide: c.format == outputWide, NoHeaders: c.noHeaders, Selected: c.selector != "",
+		SortBy: c.sortBy, Wide: c.format == outputWide, NoHeaders: c.noHeaders, Namespace: c.namespace,
+		Selected: c.selector != "",
 	})
 }
 

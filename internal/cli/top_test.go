@@ -75,7 +75,7 @@ func TestKeys(t *testing.T) {
 	console.Close()
 }
 
-// TestTopOfNamespace checks that top does not count pulls of other namespaces.
+// TestTopOfNamespace checks that top does not count pulls of other namespaces, and names the namespace in its hint.
 func TestTopOfNamespace(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pulls" {
@@ -90,7 +90,8 @@ func TestTopOfNamespace(t *testing.T) {
 	}))
 	defer agent.Close()
 	runs(t, AgentProgram, environment{}, "top", "--server", agent.URL, "-n", "shop").
-		must(t, ExitOK, "started recently, 2 pulls in progress", "")
+		must(t, ExitOK, "0 starting, 0 started recently, 2 pulls in progress\n\nno pods are starting on a node\n"+
+			"pods without a node: kubectl get pods -n shop --field-selector=spec.nodeName=", "")
 	runs(t, AgentProgram, environment{}, "top", "--server", agent.URL).
 		must(t, ExitOK, "started recently, 3 pulls in progress", "")
 	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").

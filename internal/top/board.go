@@ -27,6 +27,7 @@ type Layout struct {
 	SortBy    string // value of --sort-by; empty for the default order of each table
 	Wide      bool   // true to show more columns
 	NoHeaders bool   // true to show only the rows of the tables
+	Namespace string // namespace of the pods; empty for all namespaces
 	Selected  bool   // true if the agents report only selected pods; the Board then counts only these pods' pulls
 }
 

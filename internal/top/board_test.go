@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,53 @@ func TestView(t *testing.T) {
 	wide.layout = Layout{Wide: true, SortBy: "phase", NoHeaders: true}
 	golden(t, "cluster-wide.txt", wide.View(later, terminal.Page{}, 0))
 	golden(t, "one-node.txt", one.View(later, terminal.Page{}, 0))
+}
+
+// TestHeadlineOfUnknownNode uses agents that have not reported a start-up yet. With --server, only a start-up contains
+// the name of the node.
+func TestHeadlineOfUnknownNode(t *testing.T) {
+	b := NewBoard(time.Hour, Layout{})
+	for _, want := range []string{"0 starting, 0 started recently", "2 nodes: 0 starting, 0 started recently"} {
+		open(b, want, "")
+		if got := b.View(noon, terminal.Page{}, 0)[0]; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestHintOfUnboundPods checks that a reader can copy the whole command, and that the board fits on a screen. The
+// command can have its own line. Only a screen, which cannot wrap lines, breaks it.
+func TestHintOfUnboundPods(t *testing.T) {
+	const long = "kubectl get pods -n a-namespace-with-a-long-name --field-selector=spec.nodeName="
+	for _, test := range []struct {
+		namespace string
+		page      terminal.Page
+		want      []string
+	}{
+		{"", terminal.Page{}, []string{"pods without a node: kubectl get pods -A --field-selector=spec.nodeName="}},
+		{"", terminal.Page{Columns: 60, Fit: true}, []string{"pods without a node:",
+			"kubectl get pods -A --field-selector=spec.nodeName="}},
+		{"shop", terminal.Page{Columns: 80, Fit: true}, []string{
+			"pods without a node: kubectl get pods -n shop --field-selector=spec.nodeName="}},
+		{"a-namespace-with-a-long-name", terminal.Page{Columns: 60, Fit: true}, []string{"pods without a node:", long}},
+		{"a-namespace-with-a-long-name", terminal.Page{Columns: 60, Fit: true, Cut: true}, []string{
+			"pods without a node:", "kubectl get pods -n a-namespace-with-a-long-name",
+			"  --field-selector=spec.nodeName="}},
+	} {
+		b := NewBoard(time.Hour, Layout{Namespace: test.namespace})
+		var ready []client.Event
+		for i := range 30 {
+			ready = append(ready, over("node-a", fmt.Sprint("web-", i), timeline.StateReady, time.Second, noon, ""))
+		}
+		open(b, "agent", "node-a", ready...)
+		lines := b.View(noon, test.page, 24)
+		if got := lines[3 : 3+len(test.want)]; !slices.Equal(got, test.want) {
+			t.Errorf("namespace %q, %d columns: got %q, want %q", test.namespace, test.page.Columns, got, test.want)
+		}
+		if last := lines[len(lines)-1]; len(lines) > 24 || !strings.HasPrefix(last, "… and ") {
+			t.Errorf("%d lines, the last is %q, want at most 24 and the number of omitted rows", len(lines), last)
+		}
+	}
 }
 
 func TestBoardFollows(t *testing.T) {

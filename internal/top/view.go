@@ -48,8 +48,12 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
 		// Six lines contain no rows: two blank lines, two headings, and two lines with the number of omitted rows. If a
-		// table is empty, one or two lines of text replace its heading and its number of omitted rows.
-		room := max(0, lines-len(text)-6)
+		// table is empty, lines of text replace its heading and its number of omitted rows.
+		room := lines - len(text) - 6
+		if len(starting) == 0 {
+			room -= max(0, len(b.startingTable(nil, now, page))-2)
+		}
+		room = max(0, room)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
 		shown = min(len(over), max(room-len(starting), 0))
@@ -127,10 +131,11 @@ func clipped(text string, page terminal.Page) string {
 // headline returns the line with the counts. The number of nodes includes the nodes of unreachable agents.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
-	if named := b.nodeNames(); len(named) == 1 {
-		text = "node " + named[0] + ": " + text
-	} else {
+	switch named := b.nodeNames(); {
+	case len(named) != 1 || named[0] == "" && len(b.agents) > 1:
 		text = fmt.Sprintf("%d nodes: ", len(b.agents)) + text
+	case named[0] != "":
+		text = "node " + named[0] + ": " + text
 	}
 	pulls, crowded := 0, false
 	for _, a := range b.agents {
@@ -172,11 +177,12 @@ func (b *Board) pullsOf(a *agentData) int {
 	return n
 }
 
-// nodeNames returns the names of the agents' nodes. All unknown names appear as one entry, "?".
+// nodeNames returns the names of the agents' nodes. All unknown names appear as one empty name. With --server, the name
+// of the node is unknown until the agent reports a start-up.
 func (b *Board) nodeNames() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {
-		names[cmp.Or(a.node, "?")] = true
+		names[a.node] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -196,8 +202,7 @@ func (b *Board) troubles() []string {
 
 func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return b.emptyTable(page, "no pods are starting on a node",
-			"pods without a node: kubectl get pods -A --field-selector=spec.nodeName=")
+		return b.emptyTable(page, append([]string{"no pods are starting on a node"}, b.unboundHint(page)...)...)
 	}
 	layout := terminal.Table{Columns: []terminal.Column{
 		{Shorten: terminal.ClipMiddle, Optional: true}, {Shorten: terminal.ClipStart}, {Right: true, Optional: true},
@@ -217,13 +222,33 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.tableLines(layout, page)
 }
 
+// unboundHint returns the command that lists pods without a node. If the command does not fit on the line of its
+// description, it has its own line. Only a screen, which cannot wrap lines, breaks or cuts a longer command.
+func (b *Board) unboundHint(page terminal.Page) []string {
+	const title = "pods without a node:"
+	command := "kubectl get pods -A --field-selector=spec.nodeName="
+	if b.layout.Namespace != "" {
+		command = "kubectl get pods -n " + terminal.Clean(b.layout.Namespace) + " --field-selector=spec.nodeName="
+	}
+	if line := title + " " + command; !page.Fit || terminal.Cells(line) <= page.Columns {
+		return []string{line}
+	}
+	if !page.Cut {
+		return []string{title, command}
+	}
+	return append([]string{title}, strings.Split(terminal.Wrap(command, page.Columns), "\n")...)
+}
+
 // emptyTable returns the lines that the board shows instead of an empty table.
 func (b *Board) emptyTable(page terminal.Page, text ...string) []string {
 	if b.layout.NoHeaders {
 		return nil
 	}
 	for i, line := range text {
-		text[i] = page.Paint(terminal.Dim, clipped(line, page))
+		if page.Cut {
+			line = clipped(line, page)
+		}
+		text[i] = page.Paint(terminal.Dim, line)
 	}
 	return text
 }
