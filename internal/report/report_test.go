@@ -250,8 +250,8 @@ func TestFailedPulls(t *testing.T) {
 		state: timeline.StateDeleted}
 	r := reportOf(orders(), several(2, bad))
 	for got, want := range map[string]string{
-		r.Registries.text(): "registry down.example: 0 pulls; 6 pulls failed",
-		r.Images.text():     "image down.example/x: 0 pulls; 6 pulls failed",
+		r.Registries.text(): "registry down.example: no measured download; 6 pulls failed",
+		r.Images.text():     "image down.example/x: no measured download; 6 pulls failed",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -66,7 +66,7 @@ func registrySentence(r Row) string {
 		parts = append(parts, fmt.Sprintf("%.1f times slower per byte than the other registries", *r.Factor),
 			fmt.Sprintf("%s lost in %s of %s", secondsText(r.Lost), plural(r.Pulls, "pull", "pulls"), size(r.Bytes)))
 	} else {
-		parts = append(parts, plural(r.Pulls, "pull", "pulls"))
+		parts = append(parts, pullsText(r.Pulls))
 	}
 	parts = append(parts, unfinishedTexts(r, "pull", "pulls", "failed")...)
 	return "registry " + r.Name + ": " + strings.Join(parts, "; ")
@@ -74,7 +74,7 @@ func registrySentence(r Row) string {
 
 // imageSentence also compares the time per byte, because a large image takes longer from any registry.
 func imageSentence(r Row, image, all api.PullTotals) string {
-	parts := []string{plural(r.Pulls, "pull", "pulls")}
+	parts := []string{pullsText(r.Pulls)}
 	if r.Lost > 0 {
 		first := "much more time per pull than the other images"
 		if r.Factor != nil {
@@ -110,6 +110,15 @@ func workloadSentence(r Row) string {
 		plural(r.StartUps+r.InProgress, "start-up", "start-ups")) + mostText(r)}
 	parts = append(parts, unfinishedTexts(r, "start-up", "start-ups", "unsuccessful")...)
 	return r.Name + ": " + strings.Join(parts, "; ")
+}
+
+// pullsText states the number of downloads with a known duration. Other pulls can have failed, and unfinishedTexts
+// states their number. So pullsText does not say "0 pulls".
+func pullsText(n int) string {
+	if n == 0 {
+		return "no measured download"
+	}
+	return plural(n, "pull", "pulls")
 }
 
 func mostText(r Row) string {
