@@ -24,7 +24,8 @@ const (
 )
 
 // serveWorkload serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
-// the changes that would help. The agent computes the summary for each request and keeps no summaries between requests.
+// the changes that would help. If the request names one revision, the response covers only the start-ups of this
+// revision. The agent computes the summary for each request and keeps no summaries between requests.
 func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
 		return
@@ -35,23 +36,24 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	}
 	namespace := r.PathValue("namespace")
 	owner := timeline.Owner{Kind: resourcetype.OwnerKind(r.PathValue("kind")), Name: r.PathValue("owner")}
-	records, earlier, ok := a.ownedBy(w, r, namespace, owner)
+	records, earlier, ok := a.ownedBy(w, r, namespace, owner, revisions)
 	if !ok {
 		return
 	}
 	owner = timeline.Owner(records[0].Owner) // with the kind in the right case
 	summary := workload.Summarize(records, workload.Options{Compare: revisions,
 		NoRevisions: !workload.HasVersions(owner.Kind) && len(revisions) == 0})
+	var known []string
+	for _, r := range summary.Revisions {
+		known = append(known, r.Name)
+	}
 	for _, name := range revisions {
-		known := func(r api.WorkloadRevision) bool { return r.Name == name }
-		if !slices.ContainsFunc(summary.Revisions, known) {
-			reason := fmt.Sprintf("no start-up of %.63s %.63s/%.253s with the revision %.63q is known on this node",
-				owner.Kind, namespace, owner.Name, name)
+		if !slices.Contains(known, name) {
+			among := ""
 			if earlier > 0 {
-				reason += fmt.Sprintf(" among the latest %d start-ups of the workload", len(records))
+				among = fmt.Sprintf(" among the latest %d start-ups of the workload", len(records))
 			}
-			reason += knownRevisions(summary)
-			writeError(w, http.StatusNotFound, "not_found", reason)
+			unknownRevision(w, name, workloadText(namespace, owner), among, known)
 			return
 		}
 	}
@@ -65,31 +67,39 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 		WhatIf: means, WhatIfUnknown: unknown})
 }
 
-// revisionsOf returns the two revisions to compare. Without the parameter "revision", the result is nil.
+// revisionsOf returns the revision to summarize, or the two revisions to compare. Without the parameter "revision", the
+// result is nil.
 func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	text := r.URL.Query().Get("revision")
 	if text == "" {
 		return nil, true
 	}
 	names := strings.Split(text, ",")
-	if len(names) != 2 || names[0] == names[1] || slices.Contains(names, "") {
-		badRequest(w, fmt.Sprintf("revision: invalid value %.80q: must be two different revisions, separated by a "+
-			"comma", text))
+	if len(names) > 2 || slices.Contains(names, "") || len(names) == 2 && names[0] == names[1] {
+		badRequest(w, fmt.Sprintf("revision: invalid value %.80q: must be one revision, or two different revisions, "+
+			"separated by a comma", text))
 		return nil, false
 	}
 	return names, true
 }
 
-// knownRevisions returns the end of an error about an unknown revision.
-func knownRevisions(summary api.WorkloadSummary) string {
+// workloadText names a workload in an error.
+func workloadText(namespace string, owner timeline.Owner) string {
+	return fmt.Sprintf("%.63s %.63s/%.253s", owner.Kind, namespace, owner.Name)
+}
+
+// unknownRevision writes the error about a revision without start-ups. The argument "among" limits the start-ups. The
+// error names the latest known revisions.
+func unknownRevision(w http.ResponseWriter, name, workload, among string, known []string) {
+	reason := fmt.Sprintf("no start-up of %s with the revision %.63q is known on this node%s", workload, name, among)
 	var names []string
-	for _, r := range summary.Revisions[:min(len(summary.Revisions), maxHints)] {
-		names = append(names, fmt.Sprintf("%.63s", r.Name))
+	for _, name := range known[:min(len(known), maxHints)] {
+		names = append(names, fmt.Sprintf("%.63s", name))
 	}
-	if len(names) == 0 {
-		return ""
+	if len(names) > 0 {
+		reason += "; known revisions: " + strings.Join(names, ", ")
 	}
-	return "; known revisions: " + strings.Join(names, ", ")
+	writeError(w, http.StatusNotFound, "not_found", reason)
 }
 
 // maxHints is the maximum number of workloads or revisions that an error names.
@@ -120,10 +130,11 @@ func hints(name string, others []timeline.Owner) string {
 }
 
 // ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. ownedBy ignores the
-// case of the owner's kind. If the agent knows no start-up of the workload, or cannot read the start-ups, ownedBy
-// writes an error response and returns false. The error names other workloads of the namespace.
-func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner) (
-	records []api.Record, earlier int, ok bool) {
+// case of the owner's kind. If only one revision is given, ownedBy ignores the start-ups of other revisions. If the
+// agent knows no such start-up, or cannot read the start-ups, ownedBy writes an error response and returns false. The
+// error names other workloads of the namespace, or other revisions.
+func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner,
+	revisions []string) (records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
 	if !ok {
 		return nil, 0, false
@@ -139,7 +150,8 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		}
 		return false
 	}
-	entries := 0
+	entries, found := 0, false
+	var otherRevisions []string
 	for _, s := range all {
 		if s.there != nil && !matches(s.there.Owner) {
 			continue
@@ -150,6 +162,11 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 			a.internalError(w, err)
 			return nil, 0, false
 		case !matches(timeline.Owner(record.Owner)):
+		case len(revisions) == 1 && record.Revision != revisions[0]:
+			owner, found = timeline.Owner(record.Owner), true // with the kind in the right case
+			if record.Revision != "" && !slices.Contains(otherRevisions, record.Revision) {
+				otherRevisions = append(otherRevisions, record.Revision)
+			}
 		case len(records) == 0 || len(records) < maxSummarized && entries < maxEntries:
 			records = append(records, record)
 			entries += len(record.Phases) + len(record.Milestones) + len(record.Pulls)
@@ -157,11 +174,14 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 			earlier++
 		}
 	}
-	if len(records) == 0 {
-		reason := fmt.Sprintf("no start-up of %.63s %.63s/%.253s is known on this node", owner.Kind, namespace,
-			owner.Name)
+	switch {
+	case len(records) > 0:
+		return records, earlier, true
+	case found:
+		unknownRevision(w, revisions[0], workloadText(namespace, owner), "", otherRevisions)
+	default:
+		reason := fmt.Sprintf("no start-up of %s is known on this node", workloadText(namespace, owner))
 		writeError(w, http.StatusNotFound, "not_found", reason+hints(owner.Name, others))
-		return nil, 0, false
 	}
-	return records, earlier, true
+	return nil, 0, false
 }

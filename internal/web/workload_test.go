@@ -58,6 +58,27 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
+// TestOneRevision requests one revision of a workload. The response must cover only the start-ups of this revision, and
+// contain no comparison.
+func TestOneRevision(t *testing.T) {
+	all := startuptest.RolledOut("first", "second", "third")
+	f := &fake{timelines: all[6:], gone: all[:6]}
+	var records []api.Record
+	for _, startUp := range all {
+		if startUp.Revision == "second" {
+			records = append(records, api.NewRecord(startUp))
+		}
+	}
+	response := f.ask(t, http.MethodGet, "/api/v1/workloads/shop/StatefulSet/web?revision=second")
+	check(t, schemaOf(t, "components", "schemas", "Workload"), "one revision", response.Body.Bytes())
+	got := decode[api.WorkloadRecord](t, response)
+	means, _ := whatif.Means(records)
+	if s := got.Summary; s.StartUps.Measured != len(records) || len(records) >= len(all) || len(s.Revisions) != 1 ||
+		s.Revisions[0].Name != "second" || s.Comparison != nil || !reflect.DeepEqual(got.WhatIf, means) {
+		t.Errorf("%+v, want only the %d start-ups of the second revision", got, len(records))
+	}
+}
+
 // TestNamesOfKinds requests a workload with the names that kubectl accepts for its kind.
 func TestNamesOfKinds(t *testing.T) {
 	f := &fake{timelines: startuptest.RolledOut("first", "second")}
@@ -134,7 +155,11 @@ func TestManyStartUps(t *testing.T) {
 	if !strings.HasSuffix(missing.Reason, among) {
 		t.Errorf("a revision before the latest start-ups: %q", missing.Reason)
 	}
-	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, path))
+	got := decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, path+"?revision=old"))
+	if got.Summary.StartUps.Measured != earlier || got.Earlier != 0 {
+		t.Errorf("%d start-ups of an old revision, %d earlier", got.Summary.StartUps.Measured, got.Earlier)
+	}
+	got = decode[api.WorkloadRecord](t, f.ask(t, http.MethodGet, path))
 	if got.Summary.StartUps.Measured != maxSummarized || got.Earlier != earlier || len(got.Summary.Revisions) != 1 ||
 		got.Summary.Revisions[0].Name != "new" || !strings.HasSuffix(got.Verdict, "; without 5 earlier start-ups") {
 		t.Errorf("%d start-ups, %d earlier, %+v, %s", got.Summary.StartUps.Measured, got.Earlier,
@@ -166,6 +191,9 @@ func TestUnknownWorkload(t *testing.T) {
 		"/other/StatefulSet/web": "no start-up of StatefulSet other/web is known on this node",
 		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node` +
 			"; known revisions: second, first",
+		"/shop/statefulset/web?revision=third": `no start-up of StatefulSet shop/web with the revision "third" is ` +
+			"known on this node; known revisions: second, first",
+		"/shop/StatefulSet/db?revision=first": "no start-up of StatefulSet shop/db is known on this node; known",
 	} {
 		response := f.ask(t, http.MethodGet, "/api/v1/workloads"+target)
 		got := decode[problem](t, response)
