@@ -47,3 +47,15 @@ func TestRestoredBeginningIsMonotonic(t *testing.T) {
 		t.Errorf("the sums begin at %s", second.began)
 	}
 }
+
+// TestBeginningIsStable requests many reports from a Tally with a real clock. time.Now reads the wall clock and the
+// monotonic clock one after the other, so their difference changes by a few nanoseconds.
+func TestBeginningIsStable(t *testing.T) {
+	kept := New(Config{Node: "a", Bytes: mib, Now: time.Now})
+	first := kept.Report(time.Time{}, nil).Since
+	for range 1000 {
+		if got := kept.Report(first.Time, nil).Since; !got.Equal(first.Time) {
+			t.Fatalf("the sums began at %s, later at %s", first, got)
+		}
+	}
+}

@@ -115,9 +115,21 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
+// leastClockChange is the smallest change of the wall clock, compared with the monotonic clock, that proves that the
+// clock was set. If nobody sets the clock, the readings still differ by a few nanoseconds, because time.Now reads one
+// clock after the other.
+const leastClockChange = time.Millisecond
+
 // beganAt converts t.began to the current setting of the agent's clock. If the clock was set after this agent started,
-// now.Sub still returns the true duration since t.began, because both times have a monotonic reading.
-func (t *Tally) beganAt(now time.Time) time.Time { return now.Add(-max(now.Sub(t.began), 0)) }
+// now.Sub still returns the true duration since t.began, because both times have a monotonic reading. If the clock was
+// not set, beganAt always returns the same time.
+func (t *Tally) beganAt(now time.Time) time.Time {
+	began := now.Add(-max(now.Sub(t.began), 0))
+	if began.Round(0).Sub(t.began.Round(0)).Abs() >= leastClockChange {
+		t.began = began
+	}
+	return t.began
+}
 
 // adjustLimit allows the sums of one hour to use the memory that the other hours do not use.
 func (t *Tally) adjustLimit(i int) {
