@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -125,12 +126,7 @@ func unknownWorkload(r resource, since time.Time) error {
 // asWorkload returns the hint for a user who gave the name of a workload as the name of a pod, or who misspelled the
 // type of a resource.
 func (r resource) asWorkload() string {
-	name := terminal.ShortName(r.name)
-	if r.similar != "" {
-		return fmt.Sprintf("If %s is not a namespace, did you mean %s/%s?", terminal.ShortName(r.namespace),
-			r.similar, name)
-	}
-	return "For a workload, use TYPE/NAME, for example deploy/" + name + "."
+	return cmp.Or(r.typo, "For a workload, use TYPE/NAME, for example deploy/"+terminal.ShortName(r.name)+".")
 }
 
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {

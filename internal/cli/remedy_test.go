@@ -132,7 +132,8 @@ func TestErrorsShortenLongNames(t *testing.T) {
 	}
 }
 
-// TestErrorsSuggestType misspells the type of a resource, so that the command takes the type for a namespace.
+// TestErrorsSuggestType misspells the type of a resource, so that the command takes the type for a namespace or for a
+// pod.
 func TestErrorsSuggestType(t *testing.T) {
 	server := clusterOf(t, shop())
 	const want = "If deploymnt is not a namespace, did you mean deployment/web?"
@@ -140,6 +141,16 @@ func TestErrorsSuggestType(t *testing.T) {
 	atNoon(t, server, "explain", "deploymnt/web", "--node=worker-1").must(t, ExitNotFound, "", want)
 	atNoon(t, server, "explain", "deploymnt/web", "-n", "shop").must(t, ExitUsage, "", "two namespaces. "+want)
 	atNoon(t, server, "explain", "web", "-n", "deploymnt").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
+	words := strings.Fields("explain deploymnt web cart -n shop")
+	got := atNoon(t, server, words...)
+	got.must(t, ExitNotFound, "", "pod shop/deploymnt (agents asked: 3): check the name and the namespace (-n). If "+
+		"deploymnt is not a pod, did you mean deployment web cart? An agent")
+	got.must(t, ExitNotFound, "", "pod shop/web (agents asked: 3): check the name and the namespace (-n). For a "+
+		"workload, use TYPE/NAME")
+	got = atNoon(t, server, append(words, "shop/deploymnt")...)
+	if got.code != ExitNotFound || strings.Contains(got.stderr, "did you mean") {
+		t.Errorf("a list of pods: exit %d, %s", got.code, got.stderr)
+	}
 }
 
 // TestEmptyTextIsUnset checks that an empty text counts as unset, as in kubectl.

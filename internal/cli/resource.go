@@ -37,9 +37,9 @@ const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 type resource struct {
 	kind            string
 	namespace, name string // namespace is empty for a node
-	// similar is the resource type that the user perhaps meant by the namespace in the argument NAMESPACE/POD. similar
-	// is empty if the namespace is not similar to a resource type.
-	similar string
+	// typo is a hint for the user if the name of the pod or of its namespace is similar to a resource type. Otherwise,
+	// typo is empty.
+	typo string
 }
 
 // String returns the kind, the namespace and the name of the resource for messages.
@@ -81,6 +81,9 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 			}
 			found = append(found, one)
 		}
+		if len(args) > 1 && !strings.Contains(strings.Join(args, ""), "/") {
+			found[0].typo = typoIn(args[0], "a pod", " "+strings.Join(args[1:], " "))
+		}
 	}
 	return r.withNamespaces(found)
 }
@@ -112,18 +115,29 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	}
 	one := resource{kind: kindPod, namespace: first, name: name}
 	if hasSlash {
-		one.similar = resourcetype.Similar(first)
+		one.typo = typoIn(first, "a namespace", "/"+name)
 	}
 	if n := r.target.namespace; n != "" && n != first {
 		text := fmt.Sprintf(
 			"pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces",
 			terminal.ShortName(arg), terminal.ShortName(first), terminal.ShortName(n))
-		if one.similar != "" {
-			text += ". " + one.asWorkload()
+		if one.typo != "" {
+			text += ". " + one.typo
 		}
 		return resource{}, errors.New(text)
 	}
 	return one, nil
+}
+
+// typoIn returns a hint if a word is similar to a resource type. Otherwise, the result is empty. The argument "taken"
+// states what the command takes the word for. The argument "rest" is the text that follows the type.
+func typoIn(word, taken, rest string) string {
+	similar := resourcetype.Similar(word)
+	if similar == "" {
+		return ""
+	}
+	return fmt.Sprintf("If %s is not %s, did you mean %s%s?", terminal.ShortName(word), taken, similar,
+		terminal.ShortName(rest))
 }
 
 // withNamespaces adds the current namespace to resources that have no namespace.
