@@ -14,7 +14,7 @@ import (
 
 const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"seconds_by_cause":{"app":1.5,` +
 	`"network":1.5},"verdict":"3.0 s to ready: 1.5 s network, 1.0 s until app was ready, ` +
-	`0.5 s running init container init; ±0.2 s"}`
+	`0.5 s running init container init; ±0.3 s"}`
 
 func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h := newHarness(t)

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -168,7 +167,7 @@ func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.R
 	}
 	at := time.Duration(0)
 	for _, p := range phases {
-		length := time.Duration(p.seconds * float64(time.Second))
+		length := inMilliseconds(p.seconds)
 		r.Phases = append(r.Phases, api.PhaseRecord{
 			Phase: p.name, Cause: timeline.CauseOf(p.name), Length: api.Seconds(length),
 			StartAt: api.InstantOf(
@@ -196,8 +195,13 @@ func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.R
 		return r
 	}
 	r.SettledAt = api.InstantOf(noon.Add(-ago))
-	r.Verdict = fmt.Sprintf("%.1f s to ready; ±0.9 s", at.Seconds())
+	r.Verdict = timeline.SecondsText(at, 1) + " to ready; ±0.9 s"
 	return r
+}
+
+// inMilliseconds converts a decimal number of seconds without the error of the float64.
+func inMilliseconds(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
 }
 
 func containerOf(phase timeline.Phase) string {
@@ -210,7 +214,7 @@ func containerOf(phase timeline.Phase) string {
 
 // pulled adds a pull to a record. The duration is in seconds, and the size is in MiB.
 func pulled(r api.Record, registry string, seconds float64, size int64) api.Record {
-	length := api.Seconds(seconds * float64(time.Second))
+	length := api.Seconds(inMilliseconds(seconds))
 	finished := r.CreatedAt.Add(r.Total.Duration())
 	r.Pulls = append(r.Pulls, api.PullRecord{
 		Container: "app", Kind: timeline.KindMain, Image: registry + "/shop/web:2", Registry: registry,

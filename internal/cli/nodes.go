@@ -252,7 +252,7 @@ func (n listedNode) lost() string {
 	if n.factor.Factor == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%+.3f s", n.factor.Lost.Seconds())
+	return render.SignedText(n.factor.Lost, 3)
 }
 
 // maxLostIn is the maximum number of kinds of work in the column LOST IN. The column omits each kind of work whose lost

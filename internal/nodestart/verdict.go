@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 const (
@@ -155,4 +157,4 @@ func (s Span) describe() string {
 	return rowOf(s.Phase).text
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+func seconds(d time.Duration) string { return timeline.SecondsText(d, 1) }

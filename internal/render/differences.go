@@ -157,7 +157,7 @@ func partsText(d api.WorkloadDifference, images string) string {
 	return begin + strings.Join(texts, ", ") + end
 }
 
-func signed(s api.Seconds) string { return fmt.Sprintf("%+.1f s", s.Duration().Seconds()) }
+func signed(s api.Seconds) string { return SignedText(s.Duration(), 1) }
 
 // phaseWords describes what a pod does in a phase, for example "mounting volumes". The description must fit many
 // start-ups, so it does not name a container or a registry.

@@ -9,6 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // LivePullText returns the state of a pull in progress. If the agent does not know whether the pull waits or runs,
@@ -91,7 +92,7 @@ func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return timeline.SecondsText(d, 1)
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%02ds", d/time.Minute, d/time.Second%60)
 	}

@@ -10,6 +10,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// TestSameNumberInAllTexts formats durations whose float64 is smaller than the decimal.
+func TestSameNumberInAllTexts(t *testing.T) {
+	const d = 11950 * time.Millisecond
+	for got, want := range map[string]string{
+		LengthText(d):                "12.0 s",
+		inSeconds(api.Seconds(d)):    "12.0 s",
+		signed(api.Seconds(d)):       "+12.0 s",
+		signed(api.Seconds(-d)):      "-12.0 s",
+		SignedText(0, 1):             "+0.0 s",
+		SecondsText(1000500 * 1000):  "1.001 s",
+		SignedText(-1000500*1000, 3): "-1.001 s",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestLengthText(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0.0 s", 0: "0.0 s", 59990 * time.Millisecond: "1m00s", 59940 * time.Millisecond: "59.9 s",

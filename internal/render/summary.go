@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -82,5 +81,5 @@ func SkewText(skew *api.SkewRecord) string {
 	if skew == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%+.3f s to %+.3f s", skew.Least.Duration().Seconds(), skew.Most.Duration().Seconds())
+	return SignedText(skew.Least.Duration(), 3) + " to " + SignedText(skew.Most.Duration(), 3)
 }

@@ -239,7 +239,16 @@ func SecondsText(d time.Duration) string {
 	if d < 0 || d > maxShown {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
+	return timeline.SecondsText(d, 3)
+}
+
+// SignedText formats a difference in seconds, with its sign.
+func SignedText(d time.Duration, decimals int) string {
+	text := timeline.SecondsText(d, decimals)
+	if strings.HasPrefix(text, "-") {
+		return text
+	}
+	return "+" + text
 }
 
 // AccuracyText formats an error bound. AccuracyText returns "-" if the error bound is negative or exceeds maxShown.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // Workload draws the summary of a workload's start-ups: their number and durations, the mean time of each cause as one
@@ -170,7 +171,7 @@ func RevisionText(r api.WorkloadRevision) string {
 }
 
 // inSeconds formats a duration in seconds, to a tenth of a second.
-func inSeconds(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
+func inSeconds(s api.Seconds) string { return timeline.SecondsText(s.Duration(), 1) }
 
 // number returns a number with its noun, for example "1 start-up" or "2 start-ups".
 func number(n int, noun string) string {

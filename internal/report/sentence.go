@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // summarySentence describes the whole report. The argument "coverage" follows the number of nodes. The argument
@@ -151,10 +152,10 @@ func plural(n int, one, many string) string {
 // secondsText formats a duration. All durations of a report are in seconds, so that a reader can compare
 // them.
 func secondsText(s api.Seconds) string {
-	if d := s.Duration(); d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
+	if s.Duration() < 10*time.Second {
+		return timeline.SecondsText(s.Duration(), 1)
 	}
-	return fmt.Sprintf("%.0f s", s.Duration().Seconds())
+	return timeline.SecondsText(s.Duration(), 0)
 }
 
 func size(bytes int64) string {

@@ -2,8 +2,10 @@ package whatif
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // effectText describes the new duration, as an estimate and an interval. If the interval of the new duration contains
@@ -13,7 +15,7 @@ import (
 // chance, there is no estimate.
 func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {
-		interval := fmt.Sprintf("%.1f to %s", least.Duration().Seconds(), tenths(most))
+		interval := strings.TrimSuffix(tenths(least), " s") + " to " + tenths(most)
 		if p.Gain <= 0 {
 			return interval + " " + what
 		}
@@ -40,4 +42,4 @@ func meanText(m api.WhatIfMean) string {
 }
 
 // tenths formats a duration in seconds, to a tenth of a second.
-func tenths(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
+func tenths(s api.Seconds) string { return timeline.SecondsText(s.Duration(), 1) }

@@ -40,5 +40,5 @@
 //	pull_…, lost_events, ephemeral_pulls   image pulls of one pod; pull_log_… compares the pulls of a node
 //	termination, termination_…             terminations: evidence, phases and verdict, apart from start-ups
 //	post_startup                           other events after a start-up
-//	verdict…                               a Timeline in one sentence
+//	verdict…, seconds_text                 a Timeline in one sentence, and durations as text
 package timeline

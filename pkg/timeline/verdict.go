@@ -213,7 +213,7 @@ func partLength(length, bound, total time.Duration) string {
 	return seconds(length) + " ±" + seconds(bound)
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+func seconds(d time.Duration) string { return SecondsText(d, 1) }
 
 // add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
 // and phases that are only waits.
