@@ -67,7 +67,11 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	v.Phase(timeline, "network", "", networkDelay, network.Length(), limit)
+	setup := "network"
+	if _, alone, _ := timeline.In(setup, ""); !alone && b.Node.Stack.ColdPause {
+		setup = "sandbox_setup" // no evidence separates the network's setup from the pull of the pause image
+	}
+	v.Phase(timeline, setup, "", networkDelay, network.Length(), limit)
 	v.Phase(timeline, "init_run", "init", initRun, initRun, limit)
 	v.Phase(timeline, "pull", "main", pullTime, pull.Length(), limit)
 	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
