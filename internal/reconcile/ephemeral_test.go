@@ -42,7 +42,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			debugger := timeline.Container{Name: name, Kind: timeline.KindEphemeral, Image: "tools",
 				PullPolicy: timeline.PullIfNotPresent, State: timeline.StateWaiting}
 			add(debugger)
-			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 				Images: []timeline.Image{{Ref: "tools"}}})
 			expect(t, d, "query runtime-1 [tools]", "watch runtime-1")
 			event := func(reason, message string) {

@@ -18,7 +18,7 @@ func TestQueriesAfterChanges(t *testing.T) {
 		pod := object()
 		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		see()
-		response := timeline.RuntimeSeen{UID: pod.UID, AskedAt: time.Now(), ArrivedAt: time.Now(),
+		response := timeline.RuntimeSeen{UID: pod.UID, QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Images: []timeline.Image{{Ref: "cold", Present: true, Digest: "sha256:1"}}}
 		observe(response)
 		expect(t, d, "query runtime-1 [cold]")

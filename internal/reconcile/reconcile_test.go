@@ -22,7 +22,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 		expect(t, d, "query runtime-1 [cold]")
 
 		requested := time.Now()
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: requested, ArrivedAt: requested,
+		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: requested, ArrivedAt: requested,
 			Images: []timeline.Image{{Ref: "cold"}}})
 		expect(t, d, "watch runtime-1")
 
@@ -44,7 +44,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		expect(t, d, "query runtime-1 [cold]") // the query shows whether the pull downloaded the image
 		time.Sleep(10 * time.Millisecond)
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
 				{Name: "app", CreatedAt: started, StartedAt: started}},
 			Images: []timeline.Image{{Ref: "cold", Present: true}}})
@@ -110,7 +110,7 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		response := func() {
-			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}})
+			observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}})
 		}
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		response()

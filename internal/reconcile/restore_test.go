@@ -84,7 +84,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		d, k := &desk{}, &fakeSaver{}
 		_, observe, kill := startRestored(t, d, k, Restored{})
 		object := object()
-		absent := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		absent := timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Images: []timeline.Image{{Ref: "cold"}}}
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object})
 		observe(absent)
@@ -104,7 +104,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		expect(t, d, "watch runtime-1") // the saved state shows that the image was absent
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "query runtime-1 [cold]")
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(),
+		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now().Add(1), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{Ready: true, RunningAt: time.Now()}},
 			Containers: []timeline.ContainerRun{
 				{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}},
@@ -180,9 +180,9 @@ func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 				pod := object()
 				pod.UID, pod.RuntimeUID, pod.Name, pod.Containers[0].Image = uid, uid, uid, images[uid]
 				observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(),
+				observe(timeline.RuntimeSeen{UID: uid, QueriedAt: time.Now(), ArrivedAt: time.Now(),
 					Images: []timeline.Image{{Ref: images[uid]}}})
-				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(),
+				observe(timeline.RuntimeSeen{UID: uid, QueriedAt: time.Now(), ArrivedAt: time.Now(),
 					Sandboxes: []timeline.Sandbox{{ID: uid, Ready: true, CreatedAt: time.Now()}}})
 			}
 			time.Sleep(time.Second)
@@ -228,7 +228,7 @@ func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 		synctest.Wait()
 		expect(t, d, "query runtime-1 [cold]")
 		started := pod.CreatedAt
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
 				{Name: "app", CreatedAt: started, StartedAt: started}},
 			Images: []timeline.Image{{Ref: "cold", Present: true, PulledAt: started.Add(-time.Hour)}}})
@@ -257,7 +257,7 @@ func TestStopBeforeRuntimeResponds(t *testing.T) {
 		_, observe, stop = startRestored(t, second, k, Restored{InFlight: k.kept})
 		synctest.Wait()
 		ran := time.Now().Add(-time.Millisecond)
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
 				{Name: "app", CreatedAt: ran, StartedAt: ran}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
 		stop()

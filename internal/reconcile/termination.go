@@ -69,7 +69,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	if p.terminating == nil {
 		return
 	}
-	now, every := r.config.Now(), p.terminating.evidence.AskEvery(r.config.Now())
+	now, every := r.config.Now(), p.terminating.evidence.QueryInterval(r.config.Now())
 	if every == 0 || now.Sub(p.terminating.queriedAt) < every {
 		return
 	}

@@ -42,7 +42,7 @@ func TestTerminationOfReadyPod(t *testing.T) {
 		expect(t, d, "query runtime-1 []")
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
 		response := func(o timeline.RuntimeSeen) {
-			o.UID, o.AskedAt, o.ArrivedAt = "uid-1", time.Now(), time.Now()
+			o.UID, o.QueriedAt, o.ArrivedAt = "uid-1", time.Now(), time.Now()
 			observe(o)
 		}
 		response(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}},
@@ -196,15 +196,16 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		pod.DeletionObserved = true
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
-		response := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+		response := timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now(), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}}
 		for range 10 { // the runtime repeats its response: the pod runs
-			response.AskedAt, response.ArrivedAt = time.Now(), time.Now()
+			response.QueriedAt, response.ArrivedAt = time.Now(), time.Now()
 			observe(response)
 			time.Sleep(time.Second)
 		}
 		run.FinishedAt = time.Now()
-		response.Containers, response.AskedAt, response.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
+		response.Containers = []timeline.ContainerRun{run}
+		response.QueriedAt, response.ArrivedAt = time.Now(), time.Now()
 		observe(response)
 		stop()
 		if len(k.keptTerminations) != 3 || len(ended) > 0 {

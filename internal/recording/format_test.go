@@ -110,7 +110,7 @@ var formatTests = []struct {
 	},
 	{
 		timeline.RuntimeSeen{
-			UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
+			UID: "u", QueriedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
 			Sandboxes: []timeline.Sandbox{{
 				ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon,
 				CreatedAt: noon, ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,

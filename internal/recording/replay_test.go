@@ -111,7 +111,7 @@ func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timel
 
 func TestReplayFollowsReconcile(t *testing.T) {
 	gone := timeline.PodGone{UID: "a", ArrivedAt: after(9), Live: true}
-	response := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
+	response := timeline.RuntimeSeen{UID: "a", QueriedAt: after(1), ArrivedAt: after(1)}
 	for name, test := range map[string]struct {
 		observations []timeline.Observation
 		want         []string // name, state and total of each pod; the estimated creation is 0.5 s after the timestamp

@@ -113,7 +113,7 @@ func (l life) object(now time.Time) timeline.Pod {
 // runtime returns the container runtime's response about the pod.
 func (l life) runtime(q timeline.RuntimeRequest, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
-	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
+	seen := timeline.RuntimeSeen{UID: l.uid, QueriedAt: now, ArrivedAt: now}
 	if past(sandboxRunsAt) {
 		seen.Sandboxes = []timeline.Sandbox{{ID: "s", Ready: true, BegunAt: l.at(sandboxAt),
 			NetworkReadyAt: l.at(networkAt), RunningAt: l.at(sandboxRunsAt), ImageKnown: true}}

@@ -46,7 +46,7 @@ func runInParallel(ctx context.Context, queries ...func(context.Context) error) 
 // respond runs all queries of one request. If a query fails, the whole request fails. A partial response would look as
 // if the pod had lost a sandbox or container.
 func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
-	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
+	seen := timeline.RuntimeSeen{UID: request.UID, QueriedAt: a.now()}
 	var listed listing
 	images := make([]*timeline.Image, len(request.Images))
 	queries := []func(context.Context) error{func(ctx context.Context) (err error) {
@@ -63,7 +63,7 @@ func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest
 		return timeline.RuntimeSeen{}, err
 	}
 	// If a container was created during the queries, its image might have arrived after the query about the image.
-	if createdSince(listed.containers, seen.AskedAt) {
+	if createdSince(listed.containers, seen.QueriedAt) {
 		for i, ref := range request.Images {
 			if images[i] == nil || images[i].Present {
 				continue

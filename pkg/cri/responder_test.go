@@ -72,7 +72,7 @@ func TestResponse(t *testing.T) {
 
 	got := response(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
-		UID: "pod", AskedAt: second(99), ArrivedAt: second(99),
+		UID: "pod", QueriedAt: second(99), ArrivedAt: second(99),
 		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
 			RunningAt: second(3.5), ImageKnown: true}},
 		Containers: []timeline.ContainerRun{

@@ -174,7 +174,7 @@ func TestRuntimeAppearsLater(t *testing.T) {
 			fake := critest.Start(t, path, critest.Options{})
 			put(fake, "runtime-pod")
 			h.awaitReport(true, "containerd 2.4.2")
-			if seen := h.next(); seen.UID != "pod" || len(seen.Sandboxes) != 1 || seen.AskedAt.After(seen.ArrivedAt) {
+			if seen := h.next(); seen.UID != "pod" || len(seen.Sandboxes) != 1 || seen.QueriedAt.After(seen.ArrivedAt) {
 				t.Errorf("saw %+v", seen)
 			}
 		})

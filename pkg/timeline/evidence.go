@@ -84,7 +84,7 @@ type Evidence struct {
 	overflow         bool       // the evidence dropped attempts, containers or images, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest response
+	runtimeQueriedAt time.Time // the time of the request that led to the runtime's latest response
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }

@@ -6,8 +6,8 @@ import (
 )
 
 func (e *Evidence) applyRuntime(o RuntimeSeen) {
-	if o.AskedAt.After(e.runtimeAskedAt) {
-		e.runtimeAskedAt = o.AskedAt
+	if o.QueriedAt.After(e.runtimeQueriedAt) {
+		e.runtimeQueriedAt = o.QueriedAt
 	}
 	e.applyNetwork(o)
 	running := false
@@ -19,14 +19,14 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 		e.applyRun(r)
 	}
 	for _, image := range o.Images {
-		e.applyImage(o.AskedAt, image, !running && len(o.Containers) == 0)
+		e.applyImage(o.QueriedAt, image, !running && len(o.Containers) == 0)
 	}
 }
 
 // applyNetwork records whether the runtime's network was ready. Observations without a response about the network
 // change nothing.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
-	queriedAt := at(o.AskedAt)
+	queriedAt := at(o.QueriedAt)
 	if o.NetworkUp && (e.networkUp == 0 || queriedAt < e.networkUp) {
 		e.networkUp, e.changed = queriedAt, true
 	}

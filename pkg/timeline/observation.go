@@ -97,7 +97,7 @@ type EventsLost struct {
 // RuntimeSeen is the container runtime's response about one pod.
 type RuntimeSeen struct {
 	UID        string         `json:"uid"`                 // the pod object's UID, also for static pods
-	AskedAt    time.Time      `json:"asked_at,omitzero"`   // on the agent's clock, immediately before the first request
+	QueriedAt  time.Time      `json:"asked_at,omitzero"`   // on the agent's clock, immediately before the first request
 	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // on the agent's clock, after the last response
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`

@@ -14,7 +14,7 @@ func TestConfirmedPulls(t *testing.T) {
 	at := base.Add
 	responded := func(after time.Duration, i Image) RuntimeSeen {
 		i.Ref = image
-		return RuntimeSeen{UID: "u", AskedAt: at(after), ArrivedAt: at(after), Images: []Image{i},
+		return RuntimeSeen{UID: "u", QueriedAt: at(after), ArrivedAt: at(after), Images: []Image{i},
 			Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: at(600 * time.Millisecond)}}}
 	}
 	there := func(pulledAt time.Time) Image {

@@ -23,7 +23,7 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 			Pulls: []Pull{{Image: image, Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 				RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
-			t.Errorf("%s beside a pull of nginx: %s, want %s", image, tl.Pulls[0].Outcome, want)
+			t.Errorf("%s alongside a pull of nginx: %s, want %s", image, tl.Pulls[0].Outcome, want)
 		}
 	}
 }
@@ -45,10 +45,10 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeUnknown, Timed: true, QueueTimed: true,
 				RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
-			t.Errorf("beside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
+			t.Errorf("alongside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
 		}
-		// The other pull had ended when the kubelet requested this pull. But the image was absent when the agent asked
-		// the runtime, before the other pull ended.
+		// The other pull had ended when the kubelet requested this pull. But the image was absent when the agent
+		// queried the runtime, before the other pull ended.
 		tl = Timeline{UID: "me",
 			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 				RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}

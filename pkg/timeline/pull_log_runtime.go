@@ -25,13 +25,13 @@ type imageResponseOf struct {
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalizedName(image.Ref)
-		if known, ok := l.images[name]; ok && !o.AskedAt.After(known.queriedAt) {
+		if known, ok := l.images[name]; ok && !o.QueriedAt.After(known.queriedAt) {
 			continue
 		}
 		if l.images == nil {
 			l.images = map[string]imageResponseOf{}
 		}
-		l.images[name] = imageResponseOf{o.AskedAt, image.Present, image.FirstPulledAt, image.PulledAt}
+		l.images[name] = imageResponseOf{o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt}
 		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.queriedAt })
 	}
 	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.isRefuted) {
@@ -57,7 +57,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
 	}
-	since := sandboxSince{queriedAt: o.AskedAt, none: true}
+	since := sandboxSince{queriedAt: o.QueriedAt, none: true}
 	for _, s := range o.Sandboxes {
 		if at := s.createdSince(); since.none || at.Before(since.begunAt) {
 			since.begunAt, since.none = at, false

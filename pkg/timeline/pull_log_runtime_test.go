@@ -44,7 +44,7 @@ func TestForgedPullsOfOthers(t *testing.T) {
 					log.Observe(test.event, thief)
 				}
 				if test.response != nil {
-					log.ObserveRuntime(RuntimeSeen{AskedAt: second(15), Images: []Image{*test.response}})
+					log.ObserveRuntime(RuntimeSeen{QueriedAt: second(15), Images: []Image{*test.response}})
 				}
 				if first == "the response" {
 					log.Observe(test.event, thief)
@@ -94,17 +94,18 @@ func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {
-		return RuntimeSeen{UID: uid, AskedAt: second(s + 0.1), Sandboxes: []Sandbox{{ID: uid, BegunAt: second(s)}}}
+		return RuntimeSeen{UID: uid, QueriedAt: second(s + 0.1), Sandboxes: []Sandbox{{ID: uid, BegunAt: second(s)}}}
 	}
 	honest := map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}
-	for name, forged := range map[string]nodePull{"asked": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}} {
+	forgeries := map[string]nodePull{"requested": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}}
+	for name, forged := range forgeries {
 		for when, test := range map[string]struct {
-			askedAt   float64 // -1 if the agent never asked
+			queriedAt float64 // -1 if the agent never queried
 			sandboxAt float64 // -1 if there is no sandbox
 			counts    bool
 		}{
-			"never asked about": {-1, -1, name == "asked"},
-			"asked too early":   {0.4, -1, name == "asked"},
+			"never queried":     {-1, -1, name == "requested"},
+			"queried too early": {0.4, -1, name == "requested"},
 			"without a sandbox": {1.5, -1, false},
 			"made later":        {30.1, 30, false},
 			"made before":       {0.1, 0, true},
@@ -115,11 +116,11 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 					for uid := range honest {
 						log.ObserveRuntime(made(uid, -1))
 					}
-					response := RuntimeSeen{UID: name, AskedAt: second(test.askedAt)}
+					response := RuntimeSeen{UID: name, QueriedAt: second(test.queriedAt)}
 					if test.sandboxAt >= 0 {
 						response.Sandboxes = []Sandbox{{ID: name, BegunAt: second(test.sandboxAt)}}
 					}
-					if test.askedAt >= 0 {
+					if test.queriedAt >= 0 {
 						log.ObserveRuntime(response)
 					}
 				}
@@ -133,7 +134,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 					log.ObserveRuntime(made("somebody", -1))
 					observe()
 				}
-				wants := name == "asked" && test.counts && test.sandboxAt < 0
+				wants := name == "requested" && test.counts && test.sandboxAt < 0
 				if got := log.RequestsRuntime(name); got != wants {
 					t.Errorf("%s, %s, %s first: requests the runtime: %t", name, when, first, got)
 				}
@@ -154,14 +155,14 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 func TestPendingResponseEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
-	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
+	log.ObserveRuntime(RuntimeSeen{UID: "other", QueriedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
 	observe := func(reason, message string, s float64) {
 		log.Observe(EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(s),
 			FirstAt: second(s), LastAt: second(s), ArrivedAt: second(9), Count: 1}, shopPod("a", "x"))
 	}
 	observe("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
 	observe("Pulling", `Pulling image "x"`, 2)
-	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
+	log.ObserveRuntime(RuntimeSeen{UID: "a", QueriedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
 	if open := log.openRequests(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
 		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
 	}

@@ -154,7 +154,7 @@ func (r randomValues) event(arrivedAt time.Time) EventSeen {
 }
 
 func (r randomValues) response(arrivedAt time.Time) RuntimeSeen {
-	o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: r.IntN(3) == 0,
+	o := RuntimeSeen{UID: "uid-1", QueriedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: r.IntN(3) == 0,
 		NetworkUp: r.IntN(3) == 0}
 	for range r.IntN(3) {
 		o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: r.IntN(3) - 1, Ready: r.flip(), BegunAt: r.stamp(),

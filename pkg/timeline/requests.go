@@ -23,9 +23,9 @@ const (
 	statusPatience = 2 * time.Second
 	// presentPatience is the maximum time that the kubelet needs to create a container whose image is present.
 	presentPatience = 2 * time.Second
-	// giveUpAfter is the time after which the agent gives up a start-up, counted from the time when the agent first saw
-	// the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the agent
-	// records the start-up as it is.
+	// giveUpAfter is the time after which the agent gives up on a start-up, counted from the time when the agent first
+	// saw the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the
+	// agent records the start-up as it is.
 	giveUpAfter = time.Hour
 	// sandboxPatience is the time within which the kubelet usually begins to create a pod's sandbox after it picks up
 	// the pod. After sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a
@@ -47,14 +47,14 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	switch {
 	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
 	case e.beforeAgent():
-		w.Runtime = e.runtimeAskedAt.IsZero()
+		w.Runtime = e.runtimeQueriedAt.IsZero()
 	default:
 		w.Images, w.Layers = e.requestedImages(now)
 		w.Runs = e.runtimeBehind()
-		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
-			w.Runs && now.Sub(e.runtimeAskedAt) > requeryAfter
+		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeQueriedAt) && !e.runtimeComplete() ||
+			w.Runs && now.Sub(e.runtimeQueriedAt) > requeryAfter
 	}
-	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > requeryAfter {
+	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeQueriedAt) > requeryAfter {
 		w.Runtime = true
 	}
 	overdue := now.Sub(e.queriedSince()) > runtimePatience || late(runtimeGrace)
@@ -64,7 +64,7 @@ func (e *Evidence) Requests(now time.Time) Requests {
 }
 
 // requestedImages returns the references of the images whose presence decides whether the kubelet pulls them. The agent
-// asks the runtime about each reference once, and again after a pull. The second result lists the references whose
+// queries the runtime about each reference once, and again after a pull. The second result lists the references whose
 // layers the agent also requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
@@ -254,7 +254,7 @@ type EventWatch struct {
 
 // Requests lists the evidence that one pod's timeline lacks and that a source can provide now.
 type Requests struct {
-	Runtime bool     // ask the runtime about the pod
+	Runtime bool     // query the runtime about the pod
 	Runs    bool     // the pod object reports container runs that the runtime has not reported
 	Images  []string // image references in the spec; ask the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested

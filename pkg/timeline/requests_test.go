@@ -11,7 +11,7 @@ import (
 func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	response := func(at float64, present bool) Observation {
-		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
+		return RuntimeSeen{UID: "u", QueriedAt: second(at - 0.1), ArrivedAt: second(at),
 			Images: []Image{{Ref: "x", Present: present}}}
 	}
 	seen := func(at float64, ready bool) Observation {
@@ -24,7 +24,7 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
 	}
 	// The sandbox is running, so that the agent does not wait for a sandbox.
-	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
+	sandbox := RuntimeSeen{UID: "u", QueriedAt: second(0.1), ArrivedAt: second(0.2),
 		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {
 		resumedAt    float64 // zero for an agent that was never interrupted
@@ -73,7 +73,7 @@ func TestNoEventWatchWhileRuntimeResponds(t *testing.T) {
 		responded := base.Add(time.Duration(pods) * runtimePatience / 110)
 		for at := base; at.Before(base.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
 			if !at.Before(responded) {
-				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: responded, ArrivedAt: responded,
+				e.Apply(RuntimeSeen{UID: pod.UID, QueriedAt: responded, ArrivedAt: responded,
 					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
 			}
 			if e.Requests(at).Events {

@@ -44,7 +44,7 @@ func (s *script) eventLine(at time.Time, rest string) error {
 }
 
 func (s *script) runtimeLine(at time.Time, rest string) error {
-	o := RuntimeSeen{UID: s.pod.UID, AskedAt: at.Add(-5 * time.Millisecond), ArrivedAt: at}
+	o := RuntimeSeen{UID: s.pod.UID, QueriedAt: at.Add(-5 * time.Millisecond), ArrivedAt: at}
 	for _, item := range strings.Split(rest, "|") {
 		words := strings.Fields(item)
 		if len(words) == 0 {

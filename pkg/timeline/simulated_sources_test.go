@@ -199,7 +199,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 func (w *simulatedSources) runtimeResponses(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
-		o := RuntimeSeen{UID: w.pod.UID, AskedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
+		o := RuntimeSeen{UID: w.pod.UID, QueriedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
 		o.Sandboxes = w.sandboxesAt(at)
 		o.Containers = w.runsAt(at)
 		if images {

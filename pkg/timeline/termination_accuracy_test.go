@@ -33,7 +33,7 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 }
 
 // observations returns the observations of an agent. Each source can be missing, and observations arrive a
-// moment late. The agent asks the runtime at intervals.
+// moment late. The agent queries the runtime at intervals.
 func (e terminationTruth) observations(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
@@ -63,15 +63,15 @@ func (e terminationTruth) observations(random *rand.Rand, grace time.Duration) (
 		code = codeKilled
 	}
 	runtime := random.IntN(3) > 0
-	for asked := e.requested; runtime &&
-		asked.Before(e.gone); asked = asked.Add(time.Duration(1 + random.Int64N(int64(3*time.Second)))) {
-		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked)}
+	for queried := e.requested; runtime &&
+		queried.Before(e.gone); queried = queried.Add(time.Duration(1 + random.Int64N(int64(3*time.Second)))) {
+		o := RuntimeSeen{UID: "uid-1", QueriedAt: queried, ArrivedAt: late(queried)}
 		run := ContainerRun{Name: "app", StartedAt: base.Add(time.Second)}
-		if !asked.Before(e.finished) {
+		if !queried.Before(e.finished) {
 			run.FinishedAt, run.ExitCode = e.finished, code
 		}
 		o.Containers = append(o.Containers, run)
-		o.Sandboxes = append(o.Sandboxes, Sandbox{ID: "s", Ready: asked.Before(e.down)})
+		o.Sandboxes = append(o.Sandboxes, Sandbox{ID: "s", Ready: queried.Before(e.down)})
 		all = append(all, o)
 	}
 	if random.IntN(2) == 0 {

@@ -83,7 +83,7 @@ func (f containersTruth) statuses(at time.Time, last bool) (all []Container) {
 }
 
 // observations returns the observations of an agent. Each source can be missing, and observations arrive a
-// moment late. The agent asks the runtime at intervals.
+// moment late. The agent queries the runtime at intervals.
 func (f containersTruth) observations(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
@@ -103,12 +103,12 @@ func (f containersTruth) observations(random *rand.Rand, grace time.Duration) (a
 			NamedAt: named, Count: 1})
 	}
 	runtime := random.IntN(3) > 0
-	for asked := f.requested; runtime && asked.Before(f.gone); asked = asked.Add(1 + some(3*time.Second)) {
-		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked),
-			Sandboxes: []Sandbox{{ID: "s", Ready: asked.Before(f.down)}}}
+	for queried := f.requested; runtime && queried.Before(f.gone); queried = queried.Add(1 + some(3*time.Second)) {
+		o := RuntimeSeen{UID: "uid-1", QueriedAt: queried, ArrivedAt: late(queried),
+			Sandboxes: []Sandbox{{ID: "s", Ready: queried.Before(f.down)}}}
 		for _, m := range f.members {
 			run := ContainerRun{Name: m.Name, StartedAt: m.StartedAt}
-			if !asked.Before(m.finished) {
+			if !queried.Before(m.finished) {
 				run.FinishedAt, run.ExitCode = m.finished, m.code
 			}
 			if !m.never {

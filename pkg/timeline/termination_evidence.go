@@ -206,12 +206,12 @@ func (c Container) statusMissing() bool {
 }
 
 func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
-	asked := at(o.AskedAt)
+	queried := at(o.QueriedAt)
 	ready := slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool { return s.Ready })
 	switch {
-	case ready && asked > e.sandboxReady:
-		e.sandboxReady, changed = asked, true
-		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet created another sandbox
+	case ready && queried > e.sandboxReady:
+		e.sandboxReady, changed = queried, true
+		if e.sandboxDown != 0 && e.sandboxDown <= queried { // the kubelet created another sandbox
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
@@ -230,7 +230,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 		case !run.FinishedAt.IsZero():
 			s.finished, s.code, s.reason = at(run.FinishedAt), run.ExitCode, run.Reason
 		case !run.StartedAt.IsZero():
-			s.seenRunning = max(s.seenRunning, asked)
+			s.seenRunning = max(s.seenRunning, queried)
 		}
 		changed = changed || *s != before
 	}

@@ -14,7 +14,7 @@ func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
 		DeletionObserved: true}
 	at := func(seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
-	response := RuntimeSeen{UID: pod.UID, AskedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
+	response := RuntimeSeen{UID: pod.UID, QueriedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
 	for n := range 10 * maxStops {
 		name := fmt.Sprintf("app-%d", n)
 		stopped := 11

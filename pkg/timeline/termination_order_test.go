@@ -37,7 +37,7 @@ func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Obse
 			responses = append(responses, response)
 		}
 	}
-	slices.SortStableFunc(responses, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
+	slices.SortStableFunc(responses, func(a, b RuntimeSeen) int { return a.QueriedAt.Compare(b.QueriedAt) })
 	random.Shuffle(len(observations),
 		func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
 	for i, o := range observations {

@@ -6,34 +6,34 @@ import (
 )
 
 const (
-	// askStopping is the interval between requests to the runtime while containers are likely to stop: in the first
+	// queryStopping is the interval between requests to the runtime while containers are likely to stop: in the first
 	// seconds of the termination, and after the end of the grace period. The interval is short, because the kubelet
 	// soon removes stopped containers.
-	askStopping = time.Second
-	// askWaiting is the interval between requests during a long grace period.
-	askWaiting = 5 * time.Second
+	queryStopping = time.Second
+	// queryWaiting is the interval between requests during a long grace period.
+	queryWaiting = 5 * time.Second
 	// stopsSoon is the time within which most containers stop after a deletion request.
 	stopsSoon = 10 * time.Second
 	// stopsLate is how long the runtime's facts are still likely to change after the end of the grace period.
 	stopsLate = 30 * time.Second
-	// askStuck is the interval between requests for a pod whose grace period ended more than askStuckAfter ago.
-	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
+	// queryStuck is the interval between requests for a pod whose grace period ended more than queryStuckAfter ago.
+	queryStuck, queryStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery returns the interval at which the agent should ask the runtime about the pod. AskEvery returns 0 if the
-// runtime has reported all facts.
-func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
+// QueryInterval returns the interval at which the agent should query the runtime about the pod. QueryInterval returns 0
+// if the runtime has reported all facts.
+func (e *TerminationEvidence) QueryInterval(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.mayStillRun) {
 		return 0
 	}
 	since := now.Sub(e.learnedAt.time())
-	if since < stopsSoon || since > e.grace-askStopping && since < e.grace+stopsLate {
-		return askStopping
+	if since < stopsSoon || since > e.grace-queryStopping && since < e.grace+stopsLate {
+		return queryStopping
 	}
-	if since > e.grace+askStuckAfter {
-		return askStuck
+	if since > e.grace+queryStuckAfter {
+		return queryStuck
 	}
-	return askWaiting
+	return queryWaiting
 }
 
 // mayStillRun reports whether a container ran and no source has reported its end yet.

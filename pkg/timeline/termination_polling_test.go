@@ -19,12 +19,12 @@ func TestRuntimePollInterval(t *testing.T) {
 		{grace + 9*time.Minute, 5 * time.Second}, {grace + 11*time.Minute, time.Minute},
 		{30 * 24 * time.Hour, time.Minute},
 	} {
-		if got := e.AskEvery(heard.Add(test.after)); got != test.every {
+		if got := e.QueryInterval(heard.Add(test.after)); got != test.every {
 			t.Errorf("after %s every %s, want %s", test.after, got, test.every)
 		}
 	}
 	e.Apply(PodGone{UID: "uid-1", ArrivedAt: heard.Add(time.Hour), Live: true})
-	if got := e.AskEvery(heard.Add(time.Hour)); got != 0 {
+	if got := e.QueryInterval(heard.Add(time.Hour)); got != 0 {
 		t.Errorf("polled every %s after the pod is gone", got)
 	}
 }

@@ -33,8 +33,8 @@ func checkAnyEnd(t *testing.T, random *rand.Rand) {
 					time.Duration(random.Int64N(int64(time.Second)))})
 			checkEnd(t, end)
 			end.Verdict()
-			if every := e.AskEvery(now); every < 0 || every > 0 && every < askStopping {
-				t.Errorf("ask every %s", every)
+			if every := e.QueryInterval(now); every < 0 || every > 0 && every < queryStopping {
+				t.Errorf("the query interval is %s", every)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (s *script) printTermination(t testing.TB) string {
 	if len(end.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %v\n", end.Missing)
 	}
-	fmt.Fprintf(&out, "ask every %s\n", e.AskEvery(s.asOf))
+	fmt.Fprintf(&out, "ask every %s\n", e.QueryInterval(s.asOf))
 	return out.String()
 }
 
