@@ -49,7 +49,7 @@ func TestReasonsOfRegistries(t *testing.T) {
 	}
 }
 
-// TestReasonsOfNodes has a node without any ended start-up beside nodes that have a factor.
+// TestReasonsOfNodes has a node without any ended start-up alongside nodes that have a factor.
 func TestReasonsOfNodes(t *testing.T) {
 	var starts []start
 	for _, node := range []string{"a", "b", "c"} {

@@ -149,7 +149,7 @@ func TestVerdictNamesParallelPulls(t *testing.T) {
 	tl.State, tl.Total = StateReady, 61*time.Second
 	tl.Phases = []Span{{Phase: PhasePull, Container: "app", StartAt: base, EndAt: base.Add(60 * time.Second)}}
 	log.Complete(tl)
-	const want = "61.0 s to ready: 60.0 s pulling from r.example or its mirror at 0.8 MiB/s beside 7 other pulls; " +
+	const want = "61.0 s to ready: 60.0 s pulling from r.example or its mirror at 0.8 MiB/s alongside 7 other pulls; " +
 		"±0.0 s"
 	if got := tl.Verdict(); got != want {
 		t.Errorf("verdict %q, want %q", got, want)

@@ -154,11 +154,11 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	case most == 0:
 		return ""
 	case least < most:
-		return fmt.Sprintf(" beside up to %d other pulls", most)
+		return fmt.Sprintf(" alongside up to %d other pulls", most)
 	case most == 1:
-		return " beside 1 other pull"
+		return " alongside 1 other pull"
 	}
-	return fmt.Sprintf(" beside %d other pulls", most)
+	return fmt.Sprintf(" alongside %d other pulls", most)
 }
 
 // lazilyOf returns a note about lazy images in the given spans. The content of a lazy image can arrive after the pull.

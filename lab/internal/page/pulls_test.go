@@ -65,7 +65,7 @@ func TestTextOfOtherPulls(t *testing.T) {
 		return [behind('web:1'), behind('db:1'), { image: 'web:1', pulls_ahead: 3, pulls_beside: 1 },
 			{ image: 'web:1', pulls_ahead: 1 }].map(waitsOf); })()`)
 	want := []string{"waited 11.000 s behind the same image of shop/a", "waited 11.000 s behind db:1 of shop/a",
-		"behind 3 pulls, beside 1 other pull", ""}
+		"behind 3 pulls, alongside 1 other pull", ""}
 	if !slices.Equal(got, want) {
 		t.Errorf("the texts are %q, want %q", got, want)
 	}
