@@ -79,7 +79,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").
 		must(t, cli.ExitNotFound, "", `node node-b: the agent responded: "no pod shop/web-0`)
 	kubectl(t, server, "explain", "web-0").
-		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (agents asked: 2)")
+		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (agents queried: 2)")
 	kubectl(t, server, "explain").must(t, cli.ExitOK, "node-a  shop/web-0  ready", "")
 	kubectl(t, server, "top").must(t, cli.ExitOK, "2 nodes: 0 starting, 1 started recently", "")
 	kubectl(t, server, "top", "--node", "node-a").must(t, cli.ExitOK, "node node-a: 0 starting, 1 started recently", "")

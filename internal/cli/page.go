@@ -58,7 +58,7 @@ func runPage(ctx context.Context, call Call) int {
 	case node == "":
 		err = errors.New("a node name is required: to list the nodes, run the command \"nodes\"")
 	case agentQuery.cluster == nil:
-		err = errors.New("the command \"page\" needs a kubeconfig: set --kubeconfig, or open the agent's URL in a " +
+		err = errors.New("the command \"page\" requires a kubeconfig: set --kubeconfig, or open the agent's URL in a " +
 			"browser, for example " + localServer)
 	}
 	if err != nil {

@@ -93,8 +93,8 @@ func (r agentAccess) serverRemedy(err error) error {
 // pod according to the API server, or empty if the user selected the agent.
 func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 	if node != "" {
-		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. Perhaps the node's agent has "+
-			"not seen the pod yet: repeat the command. If the error remains, check the agent: %s nodes %s", err, node,
+		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The node's agent may not have "+
+			"seen the pod yet: repeat the command. If the error remains, check the agent: %s nodes %s", err, node,
 			a.Program.Name, node)
 	}
 	return fmt.Errorf("%w\nAn agent knows only the pods of its own node. Check the pod's name, namespace (-n) and "+
@@ -103,10 +103,10 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 }
 
 // unknownPod returns the error for a pod that no agent knows.
-func unknownPod(pod resource, asked int) error {
-	return fmt.Errorf("%w: no agent knows the %s (agents asked: %d): check the name and the namespace (-n). "+
+func unknownPod(pod resource, queried int) error {
+	return fmt.Errorf("%w: no agent knows the %s (agents queried: %d): check the name and the namespace (-n). "+
 		"%s An agent remembers only the latest deleted pods, and forgets all deleted pods when the agent restarts",
-		errUnknownPod, pod, asked, pod.asWorkload())
+		errUnknownPod, pod, queried, pod.asWorkload())
 }
 
 // unknownWorkload returns the error for a workload if no agent knows one of its start-ups. If the argument "since" is

@@ -33,9 +33,9 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		why, cure string
 	}{
 		"a wrong name, one agent": {one, "explain cart -n shop", ExitNotFound,
-			"not found: no agent knows the pod shop/cart (agents asked: 1)", "for example deploy/cart."},
+			"not found: no agent knows the pod shop/cart (agents queried: 1)", "for example deploy/cart."},
 		"a wrong name, several agents": {all, "explain cart -n shop", ExitNotFound,
-			"not found: no agent knows the pod shop/cart (agents asked: 3)", "for example deploy/cart."},
+			"not found: no agent knows the pod shop/cart (agents queried: 3)", "for example deploy/cart."},
 		"a wrong name, an address": {all, "explain cart -n shop --server=" + agent.URL, ExitNotFound,
 			`the agent responded: "no such pod`, "kubectl get pod cart -n shop -o wide. For a workload"},
 		"another node": {all, "explain cart-a -n shop --node=worker-2", ExitNotFound,
@@ -143,9 +143,9 @@ func TestErrorsSuggestType(t *testing.T) {
 	atNoon(t, server, "explain", "web", "-n", "deploymnt").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
 	words := strings.Fields("explain deploymnt web cart -n shop")
 	got := atNoon(t, server, words...)
-	got.must(t, ExitNotFound, "", "pod shop/deploymnt (agents asked: 3): check the name and the namespace (-n). If "+
+	got.must(t, ExitNotFound, "", "pod shop/deploymnt (agents queried: 3): check the name and the namespace (-n). If "+
 		"deploymnt is not a pod, did you mean deployment web cart? An agent")
-	got.must(t, ExitNotFound, "", "pod shop/web (agents asked: 3): check the name and the namespace (-n). For a "+
+	got.must(t, ExitNotFound, "", "pod shop/web (agents queried: 3): check the name and the namespace (-n). For a "+
 		"workload, use TYPE/NAME")
 	got = atNoon(t, server, append(words, "shop/deploymnt")...)
 	if got.code != ExitNotFound || strings.Contains(got.stderr, "did you mean") {
@@ -157,5 +157,5 @@ func TestErrorsSuggestType(t *testing.T) {
 func TestEmptyTextIsUnset(t *testing.T) {
 	server := clusterOf(t, shop())
 	args := strings.Fields("explain web-0 --namespace= --selector= --node= --kubeconfig= --server= --context= --as=")
-	atNoon(t, server, args...).must(t, ExitNotFound, "", "no agent knows the pod default/web-0 (agents asked: 3)")
+	atNoon(t, server, args...).must(t, ExitNotFound, "", "no agent knows the pod default/web-0 (agents queried: 3)")
 }

@@ -18,7 +18,8 @@ import (
 // of 2 MiB until the watch ends. Up to DefaultWatches watches can be open at the same time.
 const maxFrame = 128 << 10
 
-// maxLists is the maximum number of lists per second. Each list costs the API server a few milliseconds at most.
+// maxLists is the maximum number of list requests per second. Each list request costs the API server a few milliseconds
+// at most.
 const maxLists = 10
 
 // tooLargeAnnotation marks the bookmark that replaces an Event larger than maxFrame. An Event in the cluster cannot

@@ -44,11 +44,11 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"Groups of workloads with failing image pulls (podlapse_image_pulls_failing). Unlike in other metrics, "+
-				"each pod without an owner is a workload of its own. The same hash function on all nodes assigns each "+
-				"workload to one of 64 groups. A group has a series with the value 1 if an image pull of one of "+
-				"its workloads is failing. If the label \"group\" has N different values in a cluster, at least N "+
-				"workloads are affected."+
+			"Groups of workloads with failing image pulls. If the label \"group\" has N different values in a "+
+				"cluster, at least N workloads are affected. A group has a series with the value 1 while "+
+				"podlapse_image_pulls_failing counts a pull of one of its workloads. Each workload belongs to one of "+
+				"64 groups, the same on all nodes. Unlike in other metrics, each pod without an owner is a workload "+
+				"of its own."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -136,8 +136,8 @@ func (f *fold) addPhasesUntilWorkload() {
 	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// hasUnknownTaints reports whether the latest known version of the Node object has taints that are possibly, but not
-// certainly, start-up taints.
+// hasUnknownTaints reports whether the latest known version of the Node object has taints that might be
+// start-up taints, although nothing proves it yet.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, known := taintRowOf(t.Key)
@@ -146,8 +146,8 @@ func (f *fold) hasUnknownTaints() bool {
 }
 
 // takesPodsUntil returns the time of the last proof that no start-up taint kept pods from the node. Between this time
-// and the binding of the first workload pod, a start-up taint possibly kept the pod from the node. The second result is
-// false if the pod's binding is unknown, or if no state of the node is known. The second result is also false if the
+// and the binding of the first workload pod, a start-up taint might have kept the pod from the node. The second result
+// is false if the pod's binding is unknown, or if no state of the node is known. The second result is also false if the
 // node's latest known state still existed after the binding: the taints in this state did not keep the pod from the
 // node.
 func (f *fold) takesPodsUntil() (interval, bool) {

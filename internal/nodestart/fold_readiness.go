@@ -33,7 +33,7 @@ func (f *fold) readiness() known {
 
 // networkAvailability is the first known time at which the condition NetworkUnavailable became false. A new Node object
 // does not have this condition yet. The kubelet does not change the condition after a reboot. So if the condition is
-// already false in the first known version of an older Node object, it has possibly been false since before the boot,
+// already false in the first known version of an older Node object, it might have been false since before the boot,
 // and the result is unknown.
 func (f *fold) networkAvailability() known {
 	for i, s := range f.states {
@@ -51,7 +51,7 @@ func (f *fold) networkAvailability() known {
 		stamp := f.controlPlaneInterval(s.network.ChangedAt)
 		if i == 0 || s.gap {
 			// Some network plugins write the condition with a new timestamp when they restart. So the condition
-			// possibly became false before the timestamp.
+			// might have become false before the timestamp.
 			stamp.earliest = became.earliest
 		}
 		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock.
@@ -64,11 +64,11 @@ func (f *fold) networkAvailability() known {
 	return known{}
 }
 
-// lostReadiness reports whether the node was possibly ready before the given Event NodeReady. If the kubelet registers
-// a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the kubelet creates
-// an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false. So an Event
-// NodeNotReady close to the Event about a reboot does not prove that the node was ready after the boot. If the kubelet
-// started again after the registration, Events of the earlier kubelet can be lost.
+// lostReadiness reports whether the node might have been ready before the given Event NodeReady. If the kubelet
+// registers a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the
+// kubelet creates an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false.
+// So an Event NodeNotReady close to the Event about a reboot does not prove that the node was ready after the boot. If
+// the kubelet started again after the registration, Events of the earlier kubelet can be lost.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	started, _ := f.firstEvent(ReasonStarting)
@@ -94,7 +94,7 @@ func (f *fold) neverReadyBefore(index int) bool {
 }
 
 // isUnchangedSinceRegistration reports whether the condition Ready has not changed since the kubelet registered the
-// node. If the condition changed after the registration, the node was possibly ready before the change.
+// node. If the condition changed after the registration, the node might have been ready before the change.
 func (f *fold) isUnchangedSinceRegistration(s state) bool {
 	if !f.registered.isKnown || s.changedAt.IsZero() || s.changedAt.After(f.registered.latest.Add(firstStatus)) {
 		return false

@@ -97,7 +97,7 @@ func (f *fold) addPhasesUntilRegistered() {
 	}
 	end := f.noLaterThanBinding(f.registered)
 	if seen := f.kubeletSeen(); !f.kubelet.isKnown && seen.isKnown && end.isKnown && end.at.Before(seen.at) {
-		// The pod was bound before the first proof that the kubelet ran. The machine was possibly still booting.
+		// The pod was bound before the first proof that the kubelet ran. The machine might still have been booting.
 		if span.Candidates = slices.Clone(span.Candidates); !slices.Contains(span.Candidates, PhaseWorkload) {
 			span.Candidates = append(span.Candidates, PhaseWorkload)
 		}
@@ -137,7 +137,7 @@ func (f *fold) addPhasesUntilReady() {
 		unready = f.states[:r]
 	}
 	if len(unready) > 0 && !f.isUnchangedSinceRegistration(unready[0]) {
-		unready = nil // the node was possibly ready before these states, so the messages can be about a new problem
+		unready = nil // the node might have been ready before these states, so the messages can be about a new problem
 	}
 	if len(unready) == 0 {
 		if f.registered.isKnown {

@@ -40,7 +40,7 @@ func TestLengthText(t *testing.T) {
 }
 
 // TestLivePullTexts checks that the texts of a pull in progress state no more than its record. A record without a state
-// is one of several pulls that possibly own a download.
+// is one of several pulls that might own a download.
 func TestLivePullTexts(t *testing.T) {
 	for _, test := range []struct {
 		pull           api.LivePullRecord

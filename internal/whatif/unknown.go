@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change certainly removes a quarter
-// of the start-up.
+// unknownLeast is a divisor: Predict reports a change of unknown effect only if the steps that the change removes
+// certainly took at least a quarter of the start-up.
 const unknownLeast = 4
 
 // unknownEffect returns the reason why a change has no prediction. The result is false if the change would save too
@@ -72,6 +72,6 @@ func (s *startUp) probeByChance(gain interval) string {
 			probes = string(kind) + " probe"
 		}
 	}
-	return fmt.Sprintf("the %s of %s can by chance succeed up to %s later", probes, slowest.name,
+	return fmt.Sprintf("the %s of %s might succeed up to %s later by chance", probes, slowest.name,
 		tenths(api.Seconds(longest)))
 }

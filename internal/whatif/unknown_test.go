@@ -27,16 +27,16 @@ func TestUnknownEffect(t *testing.T) {
 		want   string
 	}{
 		{"long probe period", slowProbe,
-			"images_on_node: the readiness probe of app can by chance succeed up to 10.0 s later"},
+			"images_on_node: the readiness probe of app might succeed up to 10.0 s later by chance"},
 		{"first probe succeeds", probed(invented(sandbox, pull, start, part{timeline.PhaseReadinessProbe, "app", 1}),
 			"app", timeline.ProbeReadiness, seconds(10)),
-			"images_on_node: the readiness probe of app can by chance succeed up to 10.0 s later"},
+			"images_on_node: the readiness probe of app might succeed up to 10.0 s later by chance"},
 		{"long probe timeout", slowTimeout,
-			"images_on_node: the readiness probe of app can by chance succeed up to 8.0 s later"},
+			"images_on_node: the readiness probe of app might succeed up to 8.0 s later by chance"},
 		{"two probes", probed(probed(invented(sandbox, pull, start, part{timeline.PhaseStartupProbe, "app", 0.5},
 			part{timeline.PhaseReadinessProbe, "app", 0.5}), "app", timeline.ProbeReadiness, seconds(5)), "app",
 			timeline.ProbeStartup, seconds(8)),
-			"images_on_node: the probes of app can by chance succeed up to 13.0 s later"},
+			"images_on_node: the probes of app might succeed up to 13.0 s later by chance"},
 		{"short probe period", probed(invented(sandbox, pull, start, ready), "app", timeline.ProbeReadiness,
 			seconds(1)), ""},
 		{"container that starts before the pull, with a long probe period", probed(invented(sandbox, start,
@@ -85,7 +85,7 @@ func TestUnknownMeans(t *testing.T) {
 	}
 	records := []api.Record{record(1, 6), record(2, 7), record(3, 0.1), record(4, 0.1)}
 	want := api.WhatIfUnknown{Change: api.WhatIfImages, Text: "with the image on the node",
-		Reason: "the readiness probe of app can by chance succeed up to 10.0 s later"}
+		Reason: "the readiness probe of app might succeed up to 10.0 s later by chance"}
 	if _, unknown := Means(records); len(unknown) != 1 || unknown[0] != want {
 		t.Errorf("got %+v, want %+v", unknown, want)
 	}

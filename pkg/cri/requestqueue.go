@@ -115,8 +115,8 @@ func (p *requestQueue) finish(open *openRequest, request timeline.RuntimeRequest
 	p.wakeWorker()
 }
 
-// retryOrGiveUp handles a request that got no response. It either schedules a retry, or gives up the request and
-// returns true.
+// retryOrGiveUp handles a request that got no response. It either schedules a retry, or gives up on the request
+// and returns true.
 func (p *requestQueue) retryOrGiveUp(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

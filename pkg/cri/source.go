@@ -85,8 +85,8 @@ func New(config Config) *Source {
 // Request requests the runtime's facts about one pod: the source passes the response to Config.Observe as a
 // RuntimeSeen. Request does not block. Any goroutine can call Request, even before Run starts. The source merges open
 // requests about one pod into one request with the images of all these requests. If 1024 pods have open requests, the
-// source drops and counts requests about other pods. If the runtime keeps failing, the source gives up a request 30 s
-// after the latest call of Request. A caller that still needs the response must call Request again.
+// source drops and counts requests about other pods. If the runtime keeps failing, the source gives up on a request
+// 30 s after the latest call of Request. A caller that still needs the response must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return

@@ -98,8 +98,8 @@ func (e *Evidence) networkDownUntil() (until instant) {
 	return until
 }
 
-// manyOccurrences is larger than the number of occurrences that an Event can have before the agent gives up the
-// start-up.
+// manyOccurrences is larger than the number of occurrences that an Event can have before the agent gives up on
+// the start-up.
 const manyOccurrences = 4096
 
 // isContinuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence without

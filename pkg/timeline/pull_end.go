@@ -44,7 +44,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	switch {
 	case of(last) && !p.present && at(image.last.queriedAt) >= p.latest:
 		// When the agent queried the runtime, no pull had ended after the kubelet's Event. But another pod's pull of
-		// the image possibly ended between this pull and the Event.
+		// the image might have ended between this pull and the Event.
 		if ofFirst {
 			return pullEndBetween(at(first), at(last))
 		}

@@ -24,7 +24,7 @@ type pullEvidence struct {
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
-	layersUndated bool    // the pull possibly downloaded more layers, for which the runtime has no timestamps
+	layersUndated bool    // the pull might have downloaded more layers, for which the runtime has no timestamps
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 

@@ -186,7 +186,7 @@ func (p Pull) Sized() bool {
 }
 
 // ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime has
-// no timestamp for a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
+// no timestamp for a layer that the pull might have downloaded, Layers is empty and the bytes are unknown.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)

@@ -52,7 +52,7 @@ func (p *Pod) failedEarlier(c Container) bool {
 // statusFailures returns the failed pulls that the statuses report, except the first failed pull. The kubelet's client
 // might have dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
-// When the kubelet syncs a pod, it first reports the result of the previous sync, and then possibly begins the next
+// When the kubelet syncs a pod, it first reports the result of the previous sync, and then might begin the next
 // attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
 // failed between the two statuses. The later status cannot be a delayed report of an earlier failure, because the
 // kubelet sends the statuses of a pod in order and skips superseded statuses (status_manager.go).
@@ -73,9 +73,10 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 }
 
 // statusFailureBefore returns the failed pull that the first status with a failed pull reports, or nil if the failure
-// possibly came after the given end of the container's pulls. A status can arrive after this end, although the kubelet
-// wrote it before the container's first run. This status reports a pull that failed before the container was created.
-// But if Events report a pull, the failure possibly came after that pull, because the kubelet can pull the image again.
+// might have come after the given end of the container's pulls. A status can arrive after this end, although the
+// kubelet wrote it before the container's first run. This status reports a pull that failed before the container was
+// created. But if Events report a pull, the failure might have come after that pull, because the kubelet can pull the
+// image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
 	first := c.statusFailure

@@ -7,7 +7,7 @@ import (
 
 // Settled reports whether the start-up is over and the agent expects no more relevant evidence. The agent expects no
 // more evidence if the sources have responded to every request, or if the wait for the responses has ended. Settled
-// also returns true if the agent gives up the start-up.
+// also returns true if the agent gives up on the start-up.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
@@ -57,14 +57,14 @@ func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	return over && now.Sub(end).Abs() > grace
 }
 
-// givenUp reports whether the agent gives up the start-up because the start-up takes too long.
+// givenUp reports whether the agent gives up on the start-up because the start-up takes too long.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.endLearned()
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
-// givesUpAt returns the time at which the agent gives up the pod's start-up. After a restart, the agent waits at least
-// eventGrace, because the pod might have progressed while no agent ran.
+// givesUpAt returns the time at which the agent gives up on the pod's start-up. After a restart, the agent waits at
+// least eventGrace, because the pod might have progressed while no agent ran.
 func (e *Evidence) givesUpAt() time.Time {
 	givesUp := e.firstSeen.at.Add(giveUpAfter)
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSimulatedHooks simulates pods with post-start hooks. Before the kubelet requests a pull, it possibly runs a
+// TestSimulatedHooks simulates pods with post-start hooks. Before the kubelet requests a pull, it might run a
 // credential plugin. A kubelet that checks the access to present images also runs the plugin before it finds a present
 // image. The timeline must not charge the plugin to the application, whatever the sources lose.
 func TestSimulatedHooks(t *testing.T) {

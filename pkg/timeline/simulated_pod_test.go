@@ -22,7 +22,7 @@ type simulatedPod struct {
 	// respondedLate reports whether the kubelet received a response about a pull late, so that short phases before and
 	// after this response can be merged.
 	respondedLate bool
-	// credentials reports whether the kubelet possibly runs a credential plugin before it requests a pull.
+	// credentials reports whether the kubelet might run a credential plugin before it requests a pull.
 	credentials   bool
 	accessChecked bool // the kubelet checks whether the pod has access to present images
 	images        map[string]*storedImage
@@ -33,10 +33,10 @@ type simulatedPod struct {
 	truth      []stretch // the true phases as docs/architecture.md defines phases
 	events     []occurrence
 	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
-	kills      bool                  // the node and other parties possibly kill containers
-	// sidecarsFail reports whether sidecars possibly fail after they had started.
+	kills      bool                  // the node and other parties might kill containers
+	// sidecarsFail reports whether sidecars might fail after they had started.
 	sidecarsFail bool
-	restarts     bool      // the kubelet possibly restarts once
+	restarts     bool      // the kubelet might restart once
 	downAt       time.Time // the kubelet stopped at downAt and started again at upAt; zero if it did not
 	upAt         time.Time
 	reasons      map[trueMilestone]string

@@ -50,7 +50,7 @@ func withRestart(l *simulatedPod) {
 	}
 }
 
-// stopKubelet possibly stops the kubelet at the given time, at most once. The kubelet starts again some time later.
+// stopKubelet stops the kubelet at the given time by chance, at most once. The kubelet starts again some time later.
 func (l *simulatedPod) stopKubelet(at time.Time) bool {
 	if !l.restarts || !l.upAt.IsZero() || l.chance(0.5) {
 		return false
@@ -59,7 +59,7 @@ func (l *simulatedPod) stopKubelet(at time.Time) bool {
 	return true
 }
 
-// cancelPull ends a pull because the kubelet stops. The pull had possibly not begun.
+// cancelPull ends a pull because the kubelet stops. The pull might not have begun.
 func (l *simulatedPod) cancelPull(c *simulatedContainer) {
 	for _, phase := range []Phase{PhasePullQueue, PhasePull} {
 		l.now = l.now.Add(anyPart(l.upAt, l.downAt.Sub(l.now)))
@@ -71,7 +71,7 @@ func (l *simulatedPod) cancelPull(c *simulatedContainer) {
 	l.now = l.upAt
 }
 
-// forgetBackoff possibly restarts the kubelet directly after a failure. The restarted kubelet has no back-off, so it
+// forgetBackoff restarts the kubelet by chance directly after a failure. The restarted kubelet has no back-off, so it
 // retries immediately. The kubelet is not down for longer than the back-off, because no evidence separates the end of
 // the back-off from the restart.
 func (l *simulatedPod) forgetBackoff(c *simulatedContainer) {

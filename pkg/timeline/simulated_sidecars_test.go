@@ -47,7 +47,7 @@ func withFailingSidecars(l *simulatedPod) {
 	}
 }
 
-// crashSidecar possibly lets a sidecar fail some time after it had started.
+// crashSidecar lets a sidecar fail by chance, some time after it had started.
 func (l *simulatedPod) crashSidecar(c *simulatedContainer) {
 	if l.sidecarsFail && l.chance(0.5) {
 		c.endsAt = l.now.Add(l.randomLength(5*time.Millisecond, 10*time.Second))

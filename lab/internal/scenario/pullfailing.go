@@ -20,7 +20,7 @@ func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures
 }
 
 // caseWithReset returns a case whose download the registry interrupts once in the middle of the layer. After the
-// interruption, the runtime gives up the pull.
+// interruption, the runtime gives up on the pull.
 func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	image, err := p.pushColdImage(ctx, "reset")
 	if err != nil {
