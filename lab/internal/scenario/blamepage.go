@@ -22,7 +22,7 @@ var notTried = [][2]string{
 	{
 		"Lazy snapshotters (stargz, nydus)",
 		"the `blame` scenario runs on a node without a lazy snapshotter. With a lazy snapshotter, a pull takes " +
-			"almost no time and the container starts slowly. The scenario lazy-pull tests pulls with stargz",
+			"almost no time and the container starts slowly. The scenario `lazy-pull` tests pulls with stargz",
 	},
 	{
 		"Credential plugins that run within the pull time",
@@ -59,8 +59,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Lost sources: no Events, no runtime, an agent that starts during the start-up",
-		"the blame scenario has all sources. The scenarios lost-events, pulls and restart, and simulations in " +
-			"pkg/timeline, test lost sources",
+		"the `blame` scenario has all sources. The scenarios `lost-events`, `pulls` and `restart` test lost sources, " +
+			"and so do simulations in pkg/timeline",
 	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
@@ -91,8 +91,8 @@ const pageRules = `
   the last part of the phase do not count as wrong.
 - **Not judged**: the independent evidence does not show the actual cause.
 
-Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
-earlier cause and the later cause count as right.
+Timestamps in logs are accurate to 50 ms. So if the actual cause changes, both the earlier cause and the later cause
+count as right from 50 ms before the change until 50 ms after it.
 
 If two parties are equally responsible, for example because a registry is slow while containerd is stopped, either
 cause counts as right.
