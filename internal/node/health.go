@@ -166,7 +166,7 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 // use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See replaces the latest Health with the Health of a Node object. See ignores the time of the request.
+// See replaces the latest Health with the Health of a Node object. The method ignores the time of the request.
 func (l *Latest) See(n *corev1.Node, _ time.Time) {
 	h := HealthOf(n)
 	l.health.Store(&h)

@@ -64,7 +64,7 @@ type StartUp struct {
 	mu              sync.Mutex
 	evidence        *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
 	boot            nodestart.Booted
-	unready         map[string]bool // UIDs of pods from before the boot that the agent has seen as not ready
+	unready         map[string]bool // UIDs of pods from before the boot; the agent saw that these pods were not ready
 	readyAt         time.Time       // arrival of the first Node object that reports a ready node
 	requestedEvents bool            // the agent has requested the Events
 	record          *api.NodeStartUpRecord

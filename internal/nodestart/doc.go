@@ -24,7 +24,7 @@
 // # Assumptions
 //
 // The kubelet writes a changed message of the condition Ready to the API server only every 10 s. The package assumes
-// that the runtime has no new problem after the last message that the kubelet wrote before the node was ready. The
+// that no new problem of the runtime begins between the last of these messages and the readiness of the node. The
 // package also assumes that problems of the network plugin and of the kubelet begin when the kubelet starts, and do not
 // return once they are solved. If a message names the network, the time until the problem is solved belongs to the
 // network plugin. The network plugin can wait for another component, but the evidence does not name this component.

@@ -22,7 +22,7 @@ const (
 	// the registration, the kubelet does not change its report from ready to not ready.
 	firstStatus = second
 	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives within
-	// this time after absentFrom, the node was not ready earlier in this boot.
+	// justBefore after absentFrom, the node was not ready earlier in this boot.
 	justBefore = 5 * second
 )
 
@@ -144,7 +144,8 @@ func (e *Evidence) observeBoot(b Booted) {
 
 // isBeforeFirstResponse reports whether an instant was certainly before the agent first received a response about the
 // Node object. Without a response, isBeforeFirstResponse compares the instant with the agent's start. If the clock was
-// set back, the instant can be a time of the new clock, so isBeforeFirstResponse sets the limit back too.
+// set back, the instant can be a time of the new clock. So isBeforeFirstResponse first subtracts the steps that set the
+// clock back (e.setBack) from the other time.
 func (e *Evidence) isBeforeFirstResponse(at time.Time) bool {
 	limit := e.firstSeen
 	if limit.IsZero() {

@@ -94,8 +94,8 @@ func podReady(t timeline.Timeline) interval {
 	return boundaryAt(t, t.SettledAt)
 }
 
-// boundSinceBoot reports whether a pod from before the boot was bound to the node only after the boot. For such a pod,
-// firstWorkload uses the timeline instead of the observation PodReady, because the timeline contains more facts.
+// boundSinceBoot reports whether a pod that was created before the boot was bound to the node after the boot. For such
+// a pod, firstWorkload uses the timeline instead of the observation PodReady, because the timeline contains more facts.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)

@@ -32,9 +32,9 @@ func (f *fold) readiness() known {
 }
 
 // networkAvailability is the first known time at which the condition NetworkUnavailable became false. A new Node object
-// does not have this condition yet. The kubelet does not change the condition after a reboot. So if the condition is
-// already false in the first known version of an older Node object, it might have been false since before the boot,
-// and the result is unknown.
+// does not have this condition yet. The kubelet does not change the condition after a reboot. A Node object from before
+// the boot can therefore have the old condition. So if the condition is already false in the first known version of
+// such an object, the result is unknown.
 func (f *fold) networkAvailability() known {
 	for i, s := range f.states {
 		if !s.networkAvailable() || i == 0 && !f.createdAfterBoot() || i > 0 && f.states[i-1].networkAvailable() {

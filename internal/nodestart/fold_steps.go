@@ -53,8 +53,8 @@ func (f *fold) noLaterThanBinding(k known) known {
 const staleAfter = 30 * time.Second
 
 // provenEnd returns the given end of a blocker, or the time when the first workload pod was bound, whichever is
-// earlier. If the end is unknown, assured returns the time of the last proof that the blocker still existed. The result
-// "all" is false if no evidence shows the node's state after the returned boundary.
+// earlier. If the end is unknown, provenEnd returns the time of the last proof that the blocker still existed. The
+// result "all" is false if no evidence shows the node's state after the returned boundary.
 func (f *fold) provenEnd(end known) (_ known, all bool) {
 	if end.isKnown || len(f.states) == 0 {
 		return f.noLaterThanBinding(end), end.isKnown || f.open
@@ -122,9 +122,9 @@ func (f *fold) kubeletSeen() known {
 
 // addPhasesUntilReady adds the phases from the registration until the node was ready, based on the problems that the
 // kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the
-// network plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was
-// ready reports a problem of the network plugin or of the kubelet, addPhasesUntilReady assumes that this problem
-// already existed at the registration. Only a problem of the runtime can begin after the registration.
+// network plugin or of the kubelet itself begins with the start of the kubelet. The last message before the readiness
+// of the node can report such a problem. In this case, addPhasesUntilReady assumes that the problem already existed at
+// the registration. Only a problem of the runtime can begin after the registration.
 func (f *fold) addPhasesUntilReady() {
 	ready, all := f.provenEnd(f.ready)
 	if !all {
@@ -197,7 +197,7 @@ func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 // reportLag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks
 // every 100 ms only during its first two minutes. If the Node object was created before the boot and still has the
 // status ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends immediately. So
-// lag returns quickLag only if the Node object was created after the boot.
+// reportLag returns quickLag only if the Node object was created after the boot.
 func (f *fold) reportLag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.isKnown {

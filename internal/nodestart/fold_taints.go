@@ -40,7 +40,7 @@ func (f *fold) heldTaints() []heldTaint {
 	return held
 }
 
-// removedAt returns the time when the taint was removed. If the taint still exists, end returns f.now.
+// removedAt returns the time when the taint was removed. If the taint still exists, removedAt returns f.now.
 func (h heldTaint) removedAt(f *fold) interval {
 	if h.removed.isKnown {
 		return h.removed.interval
@@ -48,7 +48,7 @@ func (h heldTaint) removedAt(f *fold) interval {
 	return exactly(f.now)
 }
 
-// addedAt returns the time from which the taint existed. For a taint of taintTable that cannot return, begin returns
+// addedAt returns the time from which the taint existed. For a taint of taintTable that cannot return, addedAt returns
 // the registration of the node, because no component adds such a taint later.
 func (h heldTaint) addedAt(f *fold) interval {
 	switch {
@@ -113,9 +113,9 @@ const (
 	certainly
 )
 
-// firstPodTolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain
-// whether the pod was bound before the taint was removed, a phase "unschedulable" of the pod proves that the pod did
-// not tolerate the taint.
+// firstPodTolerated reports whether the first workload pod was bound although the taint existed. It can be uncertain
+// whether the pod was bound before the taint was removed. In this case, a phase "unschedulable" of the pod proves that
+// the pod did not tolerate the taint.
 func (f *fold) firstPodTolerated(h heldTaint) certainty {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.isKnown {
 		return no

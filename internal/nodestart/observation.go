@@ -9,7 +9,7 @@ import (
 // Observation is one of the types Booted, NodeSeen, EventsListed, StartUpSeen, PodReady, PodGone and SkewSeen.
 type Observation interface{ observation() }
 
-// Booted describes the latest boot of the machine. A new start-up begins if BootID changes. If BootID is empty, a new
+// Booted describes the latest boot of the machine. A new start-up begins if BootID changes. Without a boot ID, a new
 // start-up begins if At changes.
 type Booted struct {
 	ArrivedAt  time.Time     // when the agent read the values

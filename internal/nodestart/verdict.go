@@ -34,9 +34,9 @@ func (t Timeline) Verdict() string {
 
 // Waited returns how long the first workload pod waited until it was bound to this node, and a text about this wait.
 // The wait starts when the pod is created, or when its last scheduling gate is removed. The time of the removal is
-// unknown, so the wait of a pod that might have had a gate starts at the latest possible time, and the text says "at
-// least". No evidence shows from when on the pod could only wait for this node, so the text lists the phases of the
-// node during the wait, and does not name a reason for the wait. If the wait starts after the registration of the node,
+// unknown. So if the pod might have had a gate, the wait starts at the latest possible time of the removal, and the
+// text says "at least". At first, the pod might also have waited for other nodes. So the text lists the phases of this
+// node during the wait, but does not name a reason for the wait. If the wait starts after the registration of the node,
 // Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload

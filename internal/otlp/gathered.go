@@ -5,9 +5,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gatheredMetrics is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and
-// reports the error only to a global handler. So Gather returns the metrics without an error, and stores the error
-// in the field err. gatheredMetrics is not safe for concurrent use.
+// gatheredMetrics is a gatherer for OpenTelemetry's Prometheus bridge. If a gatherer returns an error, the bridge sends
+// nothing and reports the error only to a global handler. So Gather returns the metrics without an error, and stores
+// the error in the field err. gatheredMetrics is not safe for concurrent use.
 type gatheredMetrics struct {
 	from        prometheus.Gatherer
 	exponential bool  // true to send native histograms instead of classic buckets

@@ -147,7 +147,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds an item to the batch. If the batch is full, take sends it.
+// take adds an item to the batch. If the batch is full, take sends the batch.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spansOf(i)

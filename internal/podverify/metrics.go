@@ -7,7 +7,8 @@ type comparisonCounts struct {
 	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that failed, for example because the API server returned no list
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
-	// Counters of repairs, by what the watch had not reported: a pod (missing), a deletion (extra) or a change (stale).
+	// Counters of repairs. Each counter is for one thing that the watch had not reported: "missing" for a pod, "extra"
+	// for a deletion, and "stale" for a change.
 	missing, extra, stale prometheus.Counter
 	// verifiedAt is a vector without labels, because a plain gauge would export 0 before the first comparison.
 	verifiedAt *prometheus.GaugeVec

@@ -16,8 +16,8 @@ const (
 	repeatQueryMax   = time.Minute
 	// queryGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
 	// whose images are present, the agent usually sends only two queries: one when the pod arrives, and one when the
-	// pod is ready. If the change is a new run of a container, the agent waits only queryGapRuns, because the runtime
-	// soon forgets the run if a client deletes the pod without a grace period.
+	// pod is ready. If the change is a new run of a container, the agent waits only queryGapRuns. The reason is that
+	// the runtime soon forgets the run when a client deletes the pod without a grace period.
 	queryGap     = time.Second
 	queryGapRuns = 200 * time.Millisecond
 	// pullQueryGap is the minimum time between two queries if the agent sends the second query only to check an Event
@@ -297,8 +297,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and is in
-// the state file, settleEnded leaves it to the next agent.
+// because the stopping agent receives no more Events. A completed start-up can still need a response from the runtime.
+// If such a start-up is in the state file, settleEnded leaves it to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

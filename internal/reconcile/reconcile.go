@@ -184,9 +184,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox and settles completed start-ups without waiting for late Events. If a completed start-up
-// still needs a response from the runtime and the saved state contains the start-up, Run leaves the start-up to the
-// next agent. Run returns nil.
+// observations in the inbox and settles completed start-ups without waiting for late Events. A completed start-up can
+// still need a response from the runtime. If the saved state contains such a start-up, Run leaves it to the next agent.
+// Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

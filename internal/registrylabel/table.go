@@ -13,7 +13,7 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // tooMany: number of the counted pulls that can belong to other registries
-	most           int // copy of the field "pulls" from the latest call of count with full = true; never halved
+	most           int // copy of the field "pulls" from the latest call of countPull with full = true; never halved
 	own            bool
 	namespace      string // namespace of the pull that gave the registry its label; empty if a pull was confirmed
 }
@@ -24,8 +24,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// countPull counts one pull. If the argument "full" is false, countPull counts the pull only if the registry's field
-// "pulls" is less than its field "most". A limit is necessary because a user can cause any number of failed pulls.
+// countPull counts one pull. If the argument "full" is false, countPull never raises the registry's field "pulls" above
+// its field "most". A limit is necessary because a user can cause any number of failed pulls.
 func (t *table) countPull(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

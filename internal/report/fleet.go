@@ -22,7 +22,7 @@ type Fleet struct {
 	all          sum
 	pulls        api.PullTotals
 	late         int       // number of nodes whose sums begin later than the report, or at an unknown time
-	complete     time.Time // latest beginning of the sums of these nodes
+	complete     time.Time // latest time at which the sums of such a node begin; ignores unknown times
 	unknown      bool      // true if the sums of at least one node begin at an unknown time
 }
 

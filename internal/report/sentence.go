@@ -39,7 +39,7 @@ func (f *Fleet) coverage() string {
 	case f.unknown:
 		return fmt.Sprintf(" (%d with incomplete data)", f.late)
 	}
-	// The next full minute, because the sums can lack the beginning of this minute.
+	// Round up, because the sums can lack the beginning of the minute that contains completeSince.
 	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
 	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
 	if f.late > 1 {

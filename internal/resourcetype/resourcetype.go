@@ -72,8 +72,8 @@ func Similar(word string) string {
 // maxDistance is the largest edit distance of a similar name.
 const maxDistance = 2
 
-// OwnerKind returns the kind that the owner in a request has. OwnerKind returns a word that KindOf does not know
-// without change, because custom resources can also own pods.
+// OwnerKind returns the kind that the owner in a request has. If KindOf does not know the word, OwnerKind returns the
+// word unchanged, because custom resources can also own pods.
 func OwnerKind(word string) string {
 	if kind, known := KindOf(word); known {
 		return kind

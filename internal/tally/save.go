@@ -16,8 +16,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp equals newsFor in cmd/agent. After a time without an agent, the next agent reports a missed start-up only if
-// the pod reached the node at most caughtUp before this agent started.
+// caughtUp equals newsFor in cmd/agent. If a start-up ended while no agent ran, the next agent reports this start-up
+// only if the pod reached the node at most caughtUp before the next agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -76,7 +76,7 @@ func (t *Tally) Restore(text []byte) error {
 	defer t.mu.Unlock()
 	began := content.Began.Time
 	if caught := now.Add(-caughtUp); content.At.Before(caught) && began.Before(caught) {
-		began = caught // the sums can lack start-ups that ended after the save and before the time "caught"
+		began = caught // the sums can lack start-ups that ended between the save and "caught"
 	}
 	if began.Before(t.began) {
 		t.began = now.Add(began.Sub(now)) // time.Time.Add keeps the monotonic reading for beganAt

@@ -32,8 +32,8 @@ const (
 	// The agent writes a response in parts of writtenAtOnce bytes, and records the progress of the response after each
 	// part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is how long requests from a client do not wait for a slot after the agent has cut off a response
-	// to this client: if no slot is free, the agent refuses them immediately.
+	// refusedAfterCut is a period that begins when the agent cuts off a response to a client. During this period, the
+	// requests of this client do not wait for a slot: if no slot is free, the agent refuses them immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.

@@ -11,8 +11,8 @@ import (
 
 const (
 	// gainLeast is the minimum gain: Predict omits a change if the low end of the gain's interval is less than
-	// gainLeast. If the gain depends on chance, Predict omits the change only if the middle of the gain's interval is
-	// less than gainLeast.
+	// gainLeast. If the gain depends on chance, the average of the time that the change itself can save or lose counts
+	// instead of the low end.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
 	// tenth. In the next start-up, the steps that the change does not affect can take up to 10 % more or less time.

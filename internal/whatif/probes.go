@@ -73,11 +73,11 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // shorterPeriod returns how much earlier a probe with a period of 1 s would pass. The argument "possible" is the
 // largest possible gain.
 //
-// The container became able to pass the probe at an unknown time between the last failure and the first success. If the
-// container could not pass the probe until just before the first success, a shorter period would save nothing. In the
-// next start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires
-// several successes, at most one period passes from each success to the next. The next success can come after less than
-// a period, because the kubelet also probes when another part of the pod changes.
+// The container became able to pass the probe at an unknown time between the last failure and the first success. If
+// this time was just before the first success, a shorter period would save nothing. In the next start-up, the kubelet
+// probes at other times, so the first success can even be later. If the probe requires several successes, at most one
+// period passes from each success to the next. The next success can come after less than a period, because the kubelet
+// also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())

@@ -191,10 +191,10 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 	return sum, true
 }
 
-// startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil,
-// the method adds up the saved time of all phases. The result is false if, after the saved time, the pod waits for
-// something outside the pod, and the change might not remove this wait. If the wait begins earlier, it might not end
-// earlier. The result is also false if chanceShift returns false.
+// startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil, the
+// method adds up the saved time of all phases. After the first shortened phase, the pod can wait for something outside
+// the pod. If the change might not remove such a wait, the result is false, because a wait that begins earlier might
+// not end earlier. The result is also false if chanceShift returns false.
 func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -218,8 +218,8 @@ func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok b
 
 // precedes compares a phase with the start of a container. The argument "i" is the index of the phase. The result
 // "certain" is true if the phase certainly ended before the container started. The result "possible" is true if the
-// phase might have begun before the container's latest start. If the container ran several times, "certain" is true for
-// a phase between the first and the latest start only if the phase belongs to this container.
+// phase might have begun before the container's latest start. A phase can lie between the first and the latest start of
+// a container that ran several times. For such a phase, "certain" is true only if the phase belongs to this container.
 func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// unknownLeast is a divisor: Predict reports a change of unknown effect only if the steps that the change removes
-// certainly took at least a quarter of the start-up.
+// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change removes steps that took at
+// least a quarter of the start-up. This share must be certain.
 const unknownLeast = 4
 
 // unknownEffect returns the reason why a change has no prediction. The result is false if the change would save too

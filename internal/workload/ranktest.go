@@ -37,8 +37,8 @@ func leastP(a, b int) float64 {
 // leastFavorable does the rank test for durations that are known only as intervals. The caller passes the upper ends of
 // the intervals for the group "lower", and the lower ends of the intervals for the group "upper", so that the
 // difference between the groups is as small as the intervals allow. If values are equal, the true durations can still
-// differ, so leastFavorable computes p twice and returns the larger p: once with mean ranks, and once with the least
-// favorable order of the equal values. If the group "upper" does not have the higher ranks, the result is 1.
+// differ. So leastFavorable computes p twice: once with mean ranks, and once with the least favorable order of the
+// equal values. The result is the larger p. If the group "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))

@@ -293,8 +293,8 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 // requestOf returns the time when the kubelet requested a pull, according to the latest Event with the reason Pulling
 // between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time. A
 // separate goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull
-// has ended. If the container has as many Events as pulls, requestOf considers only the n-th Event for the n-th pull,
-// because the order of the Events is right even if the kubelet logged the Events late.
+// has ended. The order of the Events is right even if the kubelet logged the Events late. So if the container has as
+// many Events as pulls, requestOf considers only the n-th Event for the n-th pull.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {

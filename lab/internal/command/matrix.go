@@ -21,8 +21,8 @@ import (
 )
 
 // tryStacks runs the scenarios of the compatibility page on a new node of each stack. If the command line names a
-// stack, tryStacks runs the scenarios only on this stack. A failed scenario does not stop the other scenarios, and a
-// node that does not start does not stop the other stacks.
+// stack, tryStacks runs the scenarios only on this stack. If a scenario fails, tryStacks continues with the next
+// scenario. If a node does not start, tryStacks continues with the next stack.
 func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	if a.agent == "" || a.image == "" {
 		return UsageError{"matrix: set --agent PATH and --image ARCHIVE, or run \"make matrix\""}

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// For phases whose times come from the node's clock, the constant "exact" is the largest accepted difference between
-// the true duration and the agent's value. The lab reads the truth from logs. The logs show the start of a phase some
-// milliseconds late, and its end some milliseconds early. The duration from the logs can therefore also be wrong by up
-// to the value of "exact".
+// The constant "exact" is the largest accepted difference between the true duration of a phase and the agent's value.
+// The constant applies to phases whose times come from the node's clock. The lab reads the truth from logs. The logs
+// show the start of a phase some milliseconds late, and its end some milliseconds early. The duration from the logs can
+// therefore also be wrong by up to the value of "exact".
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the

@@ -127,9 +127,9 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. If a
-// sandbox takes longer than sandboxPatience, the agent opens an Event watch to learn why, even if the node already has
-// all images.
+// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. After
+// this time, the agent opens an Event watch to learn why the sandbox takes so long, even if the node already has all
+// images.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a

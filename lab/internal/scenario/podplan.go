@@ -42,8 +42,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// possibleStates returns the possible final states of the start-up. For a pod that completes, the state is ready
-// instead of succeeded if the agent sees that the pod is ready before the pod completes.
+// possibleStates returns the possible final states of the start-up. For a pod that completes, the state is ready if the
+// agent sees the ready pod before the pod completes, and succeeded otherwise.
 func (p plan) possibleStates() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}

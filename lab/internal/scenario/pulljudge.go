@@ -20,10 +20,9 @@ type unseenPull struct {
 
 // seenByRegistry is the limit that decides which log contains the true duration of a pull. If the duration in
 // containerd's log exceeds the duration in the registry's log by at most seenByRegistry, the registry's log is the
-// truth. If the duration in containerd's log exceeds the duration in the registry's log by more than seenByRegistry,
-// containerd's log is the truth, because only this log includes the resolution of the name and the unpacking. An agent
-// that agrees with containerd's log always passes, because seenByRegistry is only half of the largest accepted
-// difference.
+// truth. Otherwise, containerd's log is the truth, because only this log includes the resolution of the name and the
+// unpacking. An agent that agrees with containerd's log always passes, because seenByRegistry is only half of the
+// largest accepted difference.
 const seenByRegistry = exact / 2
 
 // judgePulls compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.

@@ -83,9 +83,8 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 
 // judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
 // kubelet_sync among its candidates. An agent without the runtime knows the end of the step before the plugin run only
-// from the pod's status, so another phase can contain a part of the plugin run. If the agent works without the
-// runtime and another phase contains a part of the plugin run, the limit increases by the error bound of this phase,
-// but at most by stampUnit.
+// from the pod's status, so another phase can contain a part of the plugin run. For such a phase, the largest accepted
+// difference increases by the error bound of the phase, but at most by stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration

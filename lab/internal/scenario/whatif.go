@@ -36,7 +36,7 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // fewer than c.together pairs would save no time
+		pairs := make([]whatIfPair, max(count, c.together)) // a smaller number of pairs would not save time
 		run := whatIfRun{b, arrivals, c}
 		if err := run.startAll(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -267,9 +267,9 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad returns the duration that the start-up after the change would have had if the unaffected steps had
-// taken the same time as before the change. A prediction assumes that the unaffected steps take the same time before
-// and after the change, but on a busy machine, these times can differ greatly.
+// underSameLoad corrects the duration of the start-up after the change: in the result, the unaffected steps take the
+// same time as before the change. A prediction assumes that the unaffected steps take the same time before and after
+// the change, but on a busy machine, these times can differ greatly.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}
