@@ -37,7 +37,7 @@ type fold struct {
 	network    known // the condition NetworkUnavailable became false
 	first      *candidate
 	cursor     interval
-	sources    []string // of the cursor
+	sources    []string // sources of the boundary in the field cursor
 	spans      []Span
 	missing    []string
 }
@@ -173,8 +173,8 @@ func (f *fold) controlPlaneInterval(t time.Time) interval {
 	return i
 }
 
-// registeredBefore looks for a proof that the node was already registered after the boot, but before the creation of
-// the current Node object. In this case, the earlier Node object was deleted, and the kubelet created a new one. The
+// registeredBefore looks for a proof of an earlier registration between the boot and the creation of the current Node
+// object. If there was an earlier registration, its Node object was deleted, and the kubelet created a new one. The
 // proof is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node.
 // registeredBefore returns the time of the earliest proof. Without a proof, the result is zero.
 func (f *fold) registeredBefore() (proof time.Time) {
@@ -220,8 +220,9 @@ func (f *fold) milestonesReached() []Milestone {
 	return all
 }
 
-// messages lists the different messages of the conditions Ready and NetworkUnavailable that say why the node was not
-// ready, in the order of their arrival.
+// messages lists the texts that say why the node was not ready, in the order of their arrival. The texts are messages
+// of the conditions Ready and NetworkUnavailable. If a message equals the previous message of the same condition, it is
+// not listed again.
 func (f *fold) messages() []NotReady {
 	var all []NotReady
 	latest := map[string]string{} // the latest listed message of each condition

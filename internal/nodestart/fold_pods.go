@@ -136,8 +136,8 @@ func (f *fold) addPhasesUntilWorkload() {
 	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// hasUnknownTaints reports whether the latest known version of the Node object has taints that might be
-// start-up taints, although nothing proves it yet.
+// hasUnknownTaints reports whether the latest known version of the Node object has taints for which the second result
+// of taintRowOf is false. Such taints might be start-up taints.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, known := taintRowOf(t.Key)

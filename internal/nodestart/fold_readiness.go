@@ -105,9 +105,9 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
-	// s.changedAt with f.registered proves nothing. If the condition changed at most a second (firstStatus) after the
-	// Event about the reboot, the status is certainly the kubelet's first status. If the status arrived within five
-	// seconds (justBefore) after f.absentFrom, the node was not ready between the boot and this status.
+	// s.changedAt with f.registered proves nothing. If the condition changed within firstStatus after the Event about
+	// the reboot, the status is certainly the kubelet's first status. If the status arrived within justBefore after
+	// f.absentFrom, the node was not ready between the boot and this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

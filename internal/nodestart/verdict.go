@@ -63,7 +63,8 @@ func (t Timeline) Waited() (time.Duration, string) {
 	return total, text
 }
 
-// unusableDuring returns the phases until the node could run workload pods, cut to the given time, and their length.
+// unusableDuring returns the phases until the node could run workload pods, and their total length. Only the parts of
+// the phases between the two given times count.
 func (t Timeline) unusableDuring(from, to time.Time) (spans []Span, length time.Duration) {
 	for _, s := range t.Phases {
 		if s.Phase == PhaseAwaitingPod || s.Phase == PhaseWorkload {

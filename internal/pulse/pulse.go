@@ -7,7 +7,7 @@ import "time"
 
 // Until returns the time from now until the next pulse. The pulses are the instants at which the wall clock shows a
 // whole number of intervals since the start of year 1. If the next pulse is less than half an interval away, Until
-// skips this pulse, so that a timer that fires slightly too early does not fire again immediately. The interval must be
+// skips this pulse. Otherwise, a timer that fires slightly too early would fire again immediately. The interval must be
 // positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // the wall clock without the monotonic clock

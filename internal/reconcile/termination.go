@@ -53,8 +53,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 }
 
 // outlivesAgent reports whether the saved state must contain an observation for the next agent. outlivesAgent returns
-// false for a response from the runtime that contains a ready sandbox and no ended container, because the next agent
-// can get these facts from the runtime.
+// false for a runtime response with a ready sandbox and without an ended container. The next agent can get these facts
+// from the runtime.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {

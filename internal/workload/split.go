@@ -10,9 +10,9 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group, because a slow
-// revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both groups,
-// sameRevisions also drops the oldest start-ups of each revision from the group that has more start-ups of this
+// sameRevisions returns the two groups, but drops the start-ups whose revision occurs in only one group. Otherwise, a
+// slow revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both
+// groups, sameRevisions also drops the oldest start-ups of each revision from the group that has more start-ups of this
 // revision. Then a slow revision has the same number of start-ups in both groups, and makes neither group look slow.
 // Both groups must be sorted, with the latest start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {

@@ -37,7 +37,7 @@ const (
 	planeLimit = time.Second            // largest accepted difference for the boot time and the control plane's times
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
-	// planeWidth is the largest accepted width of two kinds of the agent's intervals: for the removal of a taint, and
+	// planeWidth is the largest accepted width of the agent's interval in two cases: for the removal of a taint, and
 	// for an instant with a timestamp in whole seconds. The agent lists the node object once per second.
 	planeWidth = 1200 * time.Millisecond
 	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time

@@ -211,8 +211,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
 	// or if the machine is busy, the runtime takes longer to verify and store the content. If the runtime has not kept
-	// the content, the logs do not show when the content was stored, and the scenario assumes that the runtime took 5
-	// ms to store each layer.
+	// the content, the logs do not show when the content was stored. In this case, the scenario assumes that the
+	// runtime took 5 ms to store each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond

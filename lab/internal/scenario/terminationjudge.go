@@ -40,8 +40,8 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
 	// No source gives the agent an exact time for the deletion request, or for the instant when the kubelet starts to
-	// stop the containers. If a busy kubelet receives the deletion request late, the agent states a larger error bound
-	// for the time of the request and for the time when the kubelet starts to stop the containers.
+	// stop the containers. If a busy kubelet receives the deletion request late, the agent states larger error bounds
+	// for both times.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
