@@ -35,7 +35,7 @@ type phaseRow struct {
 }
 
 // phaseTable has one row for each phase, in the order of the constants above. A span of PhaseDaemonSet or PhaseWorkload
-// has the cause and the text of a phase of its pod, and not those of the row.
+// takes its cause and its text from a phase of its pod, and not from the row.
 var phaseTable = []phaseRow{
 	{PhaseMachine, CauseMachine, "until the kubelet had started on the machine"},
 	{PhaseRegistration, timeline.CauseKubelet, "until the kubelet had registered the node"},

@@ -72,8 +72,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // addOverlap adds to the score the time in which a stretch and a phase overlap. The argument "length" is the duration
-// of the overlap. The argument "proven" is the duration of the part of the overlap that is outside the error bounds of
-// the phase's start and end.
+// of the overlap. The argument "proven" is the part of this duration that is outside the error bounds of the phase's
+// start and end.
 func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -15,9 +15,8 @@ import (
 
 const notesName = "NOTES.txt"
 
-// templateVersion is the Kubernetes version of the cluster for which Chart renders a chart, like the value of the flag
-// --kube-version of helm template. Helm's default is the version of its Kubernetes libraries, but a test binary does
-// not contain this version.
+// templateVersion is the Kubernetes version for which Chart renders a chart, as with helm template --kube-version.
+// Helm's default is the version of its Kubernetes libraries, but a test binary does not contain this version.
 const templateVersion = "v1.36.3"
 
 // Rendered is the output of rendering a chart.

@@ -100,8 +100,7 @@ func (c *costRun) runPairs(ctx context.Context) (err error) {
 func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock, err error) {
 	defer func() { err = errors.Join(err, c.deleteBlock(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
-	// watch open for some seconds. The pause keeps the cost of the deletion and of the Event watch out of the
-	// measurement of the next block.
+	// watch open for some seconds. The pause keeps both costs out of the next block's measurement.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
