@@ -39,8 +39,8 @@ func (s *Source) enqueue(w *watcher) {
 }
 
 // giveSlot gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
-// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, admit returns
-// nil.
+// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, giveSlot
+// returns nil.
 func (s *Source) giveSlot(ctx context.Context) (*watcher, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -132,8 +132,8 @@ func (s *Source) startShared(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, w)
 }
 
-// stopIfUnused stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
-// lock.
+// stopIfUnused stops a shared watch without pods. If a pod uses the watch again, stopIfUnused returns false.
+// stopIfUnused takes the lock.
 func (s *Source) stopIfUnused(w *watcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

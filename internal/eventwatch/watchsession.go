@@ -116,7 +116,7 @@ func (r *watchSession) advanceMembers() {
 
 // deliveredRevision returns the revision up to which the watch has delivered Events. If the watch begins with all
 // existing Events and has delivered no Event, the API server might still be reading these Events. In this case,
-// revision returns zero, so that the next watch also begins with all existing Events.
+// deliveredRevision returns zero, so that the next watch also begins with all existing Events.
 func (r *watchSession) deliveredRevision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -172,8 +172,8 @@ func (r *watchSession) updateMembers() {
 	r.findCovered()
 }
 
-// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and after later changes of the pods.
-// settle reports EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one
+// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and after later changes of the pods. It
+// reports EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one
 // exception: if only the pod's position is unknown, and a sample will provide the position (Source.awaitsSample), the
 // pod waits for the sample.
 func (r *watchSession) reportOrAddOwnWatches() {

@@ -36,7 +36,7 @@ func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagep
 	return s.matchDownloads(ctx, queriedAt, running, listed)
 }
 
-// matchDownloads creates a Download for each manifest whose pull is in progress. match also creates Downloads for the
+// matchDownloads creates a Download for each manifest whose pull is in progress. It also creates Downloads for the
 // blobs that belong to no known image. The argument "queriedAt" is the time of the query for the running ingests.
 func (s *session) matchDownloads(
 	ctx context.Context, queriedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
