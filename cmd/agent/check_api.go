@@ -165,7 +165,7 @@ func (k controlPlane) checkLimit() finding {
 
 func (k controlPlane) nodeImpersonationLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
-		detail: "node impersonation applies: the API server refuses pods of other nodes and lists without a selector"}
+		detail: "node impersonation applies: the API server refuses to list all pods, and refuses pods of other nodes"}
 	for _, attempt := range []struct{ what, resource, selector string }{
 		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(absentNode)},
 		{"secrets", "secrets", ""},

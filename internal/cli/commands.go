@@ -90,8 +90,9 @@ func fleetCommands() []Command {
 			Name: "report", Group: groupFleet, Run: runReport, Similar: []string{"reports"},
 			Summary: "show which nodes, registries, images and workloads lose the most start-up time",
 			Usage:   "[flags]",
-			Description: "Lost time is the observed time minus the time that the others need for the same work. The " +
-				"report covers the past 24\nhours. Without --prometheus, the report queries the agents.",
+			Description: "Lost time is the observed time minus the time that other nodes, registries, images or " +
+				"workloads need for the same\nwork. The report covers the past 24 hours. Without --prometheus, the report " +
+				"queries the agents.",
 			Examples: []Example{
 				{"Show what cost the most start-up time in the past day", "report"},
 				{"Show the past two hours, with up to 20 rows in each section", "report --since 2h --rows 20"},

@@ -69,10 +69,10 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Unserved requests of the agent for the Events of one pod. Counts a request when the request ends, " +
-				"if the request lasted longer than 5 seconds. A request is served when an Event of the pod arrives, " +
-				"or when an Event watch has read all existing Events. After an unserved request, the timeline of " +
-				"the pod can lack evidence about image pulls.",
+			Help: "Unserved requests of the agent for the Events of one pod. Counts a request when the request ends. " +
+				"Excludes requests of at most 5 seconds. A request is served when an Event of the pod arrives, or " +
+				"when an Event watch has read all existing Events. After an unserved request, the timeline of the " +
+				"pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

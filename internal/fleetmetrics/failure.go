@@ -91,7 +91,7 @@ func (s *Server) withPrometheusRemedy(err *v1.Error) error {
 		remedy = moreTime
 		if strings.Contains(err.Msg, "duplicate") || strings.Contains(err.Msg, "multiple matches") {
 			remedy = "Each node must have only one series of a rule. Query a single replica of Prometheus, and give " +
-				"the series of each cluster another value of the label \"cluster\""
+				"the series of each cluster a different value of the label \"cluster\""
 		}
 	}
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)

@@ -44,8 +44,8 @@ func imageStatement(images api.WorkloadImages) string {
 	case present == nil || pulled == nil:
 		return ""
 	case d == nil:
-		return "Start-ups with and without a pull cannot be compared, because all start-ups of a revision are in the " +
-			"same group."
+		return "Start-ups with and without a pull cannot be compared, because no revision has start-ups of both " +
+			"kinds."
 	case d.Verdict != api.MoreThanNoise:
 		return "Start-ups with all images on the node, and start-ups with a pull: " + unprovenText(present, pulled, *d)
 	}

@@ -134,7 +134,7 @@ func (s *startUp) parallelPulls() []change {
 		return nil
 	}
 	c.text = fmt.Sprintf("with %d pulls at a time", atATime)
-	c.assumption = "if the pulls of this pod run in parallel only with the pulls that were ahead"
+	c.assumption = "if this pod's pulls run in parallel only with the pulls ahead of them in the queue"
 	return []change{c}
 }
 
@@ -262,7 +262,7 @@ func (s *startUp) sidecars() (changes []change) {
 		s.saveTime(&c, []timeline.Phase{timeline.PhaseInitRun},
 			func(name string) bool { return name == container.name })
 		c.text = "with " + container.name + " as a sidecar"
-		c.assumption = "if no container needs the result of " + container.name + ", and it keeps running"
+		c.assumption = "if " + container.name + " keeps running, and no container needs its result"
 		changes = append(changes, c)
 	}
 	return changes

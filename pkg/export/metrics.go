@@ -68,10 +68,10 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. If " +
-				"only Events are missing, the start-up counts only if the time of a pull is \"unattributed\" as a " +
-				"result. Two kinds of missing evidence do not count: Events that the kubelet drops by design after " +
-				"25 Events about one pod, and evidence that the container runtime can never report " +
+			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
+				"start-up that lacks only Events counts only if the missing Events make the time of a pull " +
+				"\"unattributed\". Two kinds of missing evidence do not count: Events that the kubelet drops by " +
+				"design after 25 Events about one pod, and evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

@@ -315,7 +315,7 @@ func (f *fold) missingEvents() (limits []string) {
 		limits = append(limits, "Events beyond the limit of open Event watches")
 	}
 	if f.e.historyLimited && f.e.eventsMissedUntil() != 0 {
-		limits = append(limits, "earlier Events beyond the limit of Events read per namespace")
+		limits = append(limits, "earlier Events beyond the number that the agent reads per namespace")
 	}
 	return limits
 }

@@ -151,7 +151,7 @@ func judgeChurn(
 	// The range in the variable "whole" covers the entire scenario.
 	whole := fmt.Sprintf("%ds", int((length + time.Minute).Seconds()))
 	for _, required := range []struct{ what, query string }{
-		{"an agent responds to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},
+		{"both agents respond to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},
 		{"Prometheus scrapes both agents during the whole scenario", fmt.Sprintf(
 			`count(count_over_time(up{job="podlapse"}[%s]) >= %d) == 2`, whole,
 			int(0.9*length.Seconds()/churnInterval.Seconds()))},

@@ -198,9 +198,9 @@ func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
-		v.Problem("tasks waited for %s, so a phase of at least one second (allowed phases, if not empty: %q) must "+
-			"report high pressure, and the verdict must mention this pressure: %q", w.resource, phases,
-			timeline.Verdict)
+		v.Problem("tasks waited for %s: a phase of at least one second must report high pressure (one of %q, or any "+
+			"phase if this list is empty), and the verdict must mention this pressure, but the verdict is %q",
+			w.resource, phases, timeline.Verdict)
 	}
 }
 

@@ -341,8 +341,7 @@ func (j *pullJudge) noteUnseen() {
 		return
 	}
 	longest := slices.MaxFunc(j.unseen, func(a, b unseenPull) int { return int(a.took - b.took) })
-	j.verdict.Note("%d pulls took more than %s longer than in the registry's log, mostly because of unpacking, "+
-		"at most %s (%s): "+
-		"for these pulls, containerd's log of PullImage is the truth",
+	j.verdict.Note("%d pulls took more than %s longer than in the registry's log, mostly because of unpacking; the "+
+		"longest took %s longer (%s); for these pulls, containerd's log of PullImage is the truth",
 		len(j.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
 }

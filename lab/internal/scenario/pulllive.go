@@ -176,7 +176,8 @@ func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
-		j.verdict.Problem("%d responses contain an open phase without a call to the runtime: %s", wrong[text], text)
+		j.verdict.Problem("%d responses contain an open phase of a pull without a running call to the runtime: %s",
+			wrong[text], text)
 	}
 	if right == 0 && j.sources.isFull() {
 		j.verdict.Problem("the agent never reported the phase \"pull\" for a pod whose image was arriving")

@@ -153,8 +153,8 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 		v.Problem("container %s was stopped through the proxy, want it running", victim)
 	}
 	v.Note(
-		"the proxy refused %d forbidden calls; container %.12s, which one of the calls would have "+
-			"stopped, still runs",
+		"the proxy refused %d forbidden calls; one of the calls would have stopped container %.12s, which still "+
+			"runs",
 		len(calls),
 		victim,
 	)

@@ -58,8 +58,8 @@ func Table() []Scenario {
 		{"first-light", "a slow network and pull, an init container, a sidecar and late readiness", firstLight, false},
 		{"network-failure", "the network plugin fails at first: the agent reports the network as the cause, not the " +
 			"volumes", networkFailure, false},
-		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
-			false},
+		{"serial-queue", "four pods with cold images and one pull at a time: which pods waited, and which pods pulled",
+			serialQueue, false},
 		{"workload", "pods of one Deployment with and without a pull: explain reports percentiles, true means by " +
 			"cause, and what makes the difference", explainWorkload, false},
 		{"what-if", "slow pods, and the same pods after five real changes: the new start-ups lie in the predicted " +
@@ -70,9 +70,10 @@ func Table() []Scenario {
 			"error bounds", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",
 			restart, false},
-		{"pulls", "every way a pull succeeds or fails: outcome, queue, duration, attempts, failure", pulls, false},
-		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
-			"losses are reported", lostEvents, false},
+		{"pulls", "every way in which a pull can succeed or fail: outcome, queue, duration, attempts, failure", pulls,
+			false},
+		{"lost-events", "the kubelet drops some Events of a pod with ten cold images: the agent reports all pulls, " +
+			"and exactly the lost Events", lostEvents, false},
 		{"unpack", "a slow registry, slow unpacking, and both at once: each second has the right cause",
 			unpack, false},
 		{"lazy-pull", "on the stack stargz, images with mounted layers: the agent reports no rate, no unpacking, and " +
@@ -83,7 +84,7 @@ func Table() []Scenario {
 			"lint", scrape, false},
 		{"otlp", "the collector's receiver gets traces: trees, IDs, times, failures, parents, after restarts and " +
 			"without a receiver", traces, false},
-		{"termination", "deleted pods that ignore their signal, have a hook or a sidecar: how and when each " +
+		{"termination", "deleted pods that ignore their stop signal, or have a hook or a sidecar: how and when each " +
 			"container stopped", termination, false},
 		{"rollout-trace", "the pods of a Deployment, and the termination of one, as one connected trace in the " +
 			"collector's receiver", rolloutAsOneTrace, false},
@@ -93,16 +94,16 @@ func Table() []Scenario {
 			"no Secrets", nodeImpersonation, false},
 		{"metrics-auth", "only accounts with permission can read the metrics; hostile requests are refused at little " +
 			"cost", metricsAuth, false},
-		{"annotations", "pods request annotations while the agent is killed and others write: each is written once; " +
-			"the policy refuses other requests", annotations, false},
+		{"annotations", "pods request annotations while the agent is killed and other clients write: the agent " +
+			"writes each annotation once; the policy refuses other requests", annotations, false},
 		{"stream-truth", "a watch that is late or loses changes, and an API server outage: the agent finds, repairs " +
 			"and measures the errors", streamTruth, false},
 		{"node-health", "cordon, NotReady, a crashing add-on, a busy machine: each is reported with its reason",
 			nodeHealth, false},
 		{"node-startup", "the parts of a node start one after the other, and a start-up taint stays: each second of " +
 			"the node's start-up has the right cause", nodeStartUp, false},
-		{"probes", "DNS, registries, the runtime and the API server are probed: healthy, slow, silent and down, in " +
-			"the right stage", probes, false},
+		{"probes", "probes of DNS, registries, the runtime and the API server: the agent reports slow, silent and " +
+			"unavailable targets in the right stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures",
 			showPage, false},
 		{"blame", "the exam: start-ups with a known cause; the agent must report the right cause for each second",

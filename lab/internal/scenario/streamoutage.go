@@ -72,9 +72,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			"and %s", passed, milestone.Earliest, milestone.Latest)
 	}
 	if milestone.Latest.After(startedAt) {
-		v.Problem("pod \"waits\" became ready during the outage, but the agent reports a time between %s and %s, "+
-			"when the API server ran again",
-			milestone.Earliest, milestone.Latest)
+		v.Problem("pod \"waits\" became ready during the outage, but the agent reports a time between %s and %s; the "+
+			"outage ended at %s", milestone.Earliest, milestone.Latest, startedAt)
 	}
 	judgeOutage(ctx, b, v, before, servesAt)
 	return b.Node.Reconnect(ctx)
@@ -91,8 +90,7 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTr
 				return err
 			}
 			if after = now.growthSince(before); !now.verifiedAt.After(servesAt) {
-				return errors.New("the agent has not yet completed a comparison of its pods with the API server's " +
-					"list that started after the outage")
+				return errors.New("no comparison that started after the outage has been completed yet")
 			}
 			return nil
 		})
