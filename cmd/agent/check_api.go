@@ -208,8 +208,8 @@ func (k controlPlane) checkNode() finding {
 	}
 	switch {
 	case err == nil && k.c.node.health && k.c.node.addons.AnyNamespace():
-		f.detail += "; --addons has no namespace: any user who can create pods with these labels, in any namespace, " +
-			"can add pods to the node's add-ons"
+		f.detail += "; --addons has labels but no namespace: any user who can create pods with these labels in any " +
+			"namespace can add pods to the node's add-ons"
 		return f
 	case err == nil:
 		return f

@@ -66,7 +66,7 @@ func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
 func checkPermissions(ctx context.Context, api feature.APIServer) feature.Finding {
 	f := feature.Finding{
 		Subject: part,
-		Detail:  "can patch pods; the agent tests before its first write that a policy limits this permission",
+		Detail:  "can patch pods; before its first write, the agent verifies that a policy limits this permission",
 	}
 	switch may, err := api.May(ctx, "patch", "", "pods"); {
 	case err != nil:

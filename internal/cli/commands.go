@@ -91,8 +91,8 @@ func fleetCommands() []Command {
 			Summary: "show which nodes, registries, images and workloads lose the most start-up time",
 			Usage:   "[flags]",
 			Description: "Lost time is the observed time minus the time that other nodes, registries, images or " +
-				"workloads need for the same\nwork. The report covers the past 24 hours. Without --prometheus, the report " +
-				"queries the agents.",
+				"workloads need for the same\nwork. The report covers the past 24 hours. Without --prometheus, the " +
+				"report queries the agents.",
 			Examples: []Example{
 				{"Show what cost the most start-up time in the past day", "report"},
 				{"Show the past two hours, with up to 20 rows in each section", "report --since 2h --rows 20"},

@@ -139,10 +139,10 @@ func TestTruth(t *testing.T) {
 			"lost in 12 pulls of 240.0 MiB",
 		first.Images.text(): "image slow.example/far: 4.4 times the time per pull of the other images; 186 s lost " +
 			"in 12 " +
-			"pulls; 20.0 MiB per pull, 10.0 times the time per byte\n" +
+			"pulls; 20.0 MiB per pull, 10.0 times the time per byte of the other images\n" +
 			"image r.example/big: 1.8 times the time per pull of the other images; 66 s lost in 12 pulls; 120.0 MiB " +
 			"per " +
-			"pull, 0.3 times the time per byte",
+			"pull, 0.3 times the time per byte of the other images",
 		first.Workloads.text(): "deployment shop/broken: 11.6 times the time that the others need; 760 s lost in 12 " +
 			"start-ups, most in config (720 s)\n" +
 			"deployment shop/far: 3.2 times the time that the others need; 226 s lost in 12 start-ups, most in " +

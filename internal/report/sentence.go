@@ -89,7 +89,7 @@ func imageSentence(r Row, image, all api.PullTotals) string {
 	perByte, ofOthers := ratePerByte(image.Sized), ratePerByte(api.SizedTotals{
 		Length: all.Sized.Length - image.Sized.Length, Bytes: all.Sized.Bytes - image.Sized.Bytes})
 	if perByte > 0 && ofOthers > 0 {
-		parts[len(parts)-1] += fmt.Sprintf(", %.1f times the time per byte", perByte/ofOthers)
+		parts[len(parts)-1] += fmt.Sprintf(", %.1f times the time per byte of the other images", perByte/ofOthers)
 	}
 	parts = append(parts, unfinishedTexts(r, "pull", "pulls", "failed")...)
 	return "image " + r.Name + ": " + strings.Join(parts, "; ")

@@ -72,7 +72,7 @@ var evidencePanels = []panel{
 	{graph, "Start-ups that lack evidence", "percentunit", 8, "Data of the past hour." + ofTheWorst, []query{
 		{expr: worst(`node:podlapse_evidence_incomplete:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
 		"node"},
-	{graph, "Milestones per start-up that the runtime cannot report", "none", 8,
+	{graph, "Milestones that the runtime cannot report, per start-up", "none", 8,
 		"Data of the past hour. CRI-O and containerd 1.x cannot report when the network was ready. " +
 			"This is not missing evidence, but the node has no node factor.", []query{
 			{expr: worst(`node:podlapse_evidence_unreported:ratio1h{node=~"$node"}`, "cluster, node"),
