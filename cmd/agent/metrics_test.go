@@ -91,8 +91,8 @@ func TestMetricsDocument(t *testing.T) {
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
 			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +
 			"group of waiting workloads adds one more |\n" +
-			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods, and a second series " +
-			"for each of these pods while it is starting |\n" +
+			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods. While one of these " +
+			"pods is starting, it has a second series |\n" +
 			"| `--metrics-workloads` | at most " + strconv.Itoa(workloadSeries()) + " series for each workload, and " +
 			"as many for the workload `other` |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +

@@ -22,7 +22,7 @@ func startUpCommands() []Command {
 	return []Command{
 		{
 			Name: "explain", Group: groupStartUps, Run: runExplain, Arguments: suggestResources,
-			Summary: "show where the start-up time of pods went, also of deleted pods",
+			Summary: "show where the start-up time of existing and deleted pods went",
 			Usage:   "[POD... | TYPE/NAME... | TYPE NAME...] [flags]",
 			Description: "Shows the verdict, the phases, the pulls and the missing evidence of a start-up.\n" +
 				"TYPE is one of " + knownTypes + ".\nFor one workload, explain summarizes the start-ups, compares " +

@@ -76,8 +76,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Shared Event watches, each for one namespace, that the agent replaced with watches for single " +
-				"pods. The agent replaces a watch if the agent needs only a few of the many Events in the namespace.",
+			Help: "Replacements of an Event watch for a whole namespace with watches for single pods. The agent " +
+				"replaces a watch if the agent needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
