@@ -241,7 +241,7 @@ else
 endif
 
 # Each run of `make test` also tries one other stack, so that every stack is tested from time to time.
-STACKS := certificates cgroup2 containerd-1.7 eks gke k8s-1.34 mirror stargz
+STACKS := certificates cgroup2 coldpause containerd-1.7 eks gke k8s-1.34 mirror stargz
 NEXT_STACK = $(word $(call TURN,$(words $(STACKS))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
