@@ -53,16 +53,22 @@ func (s *startUp) saveTime(c *change, names []timeline.Phase, concerns func(cont
 
 func all(string) bool { return true }
 
-// imageChanges returns three changes, or no change if a pull is lazy. The first change concerns the images that the
+// imageChanges returns three changes, or no change if a pull is lazy or a container's image changed. The first change concerns the images that the
 // node did not have. The second change concerns the images that were on the node, but that the kubelet checked with the
 // registry. The third change concerns the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
-	imageOf := map[string]string{}
+	imageOf, pulled := map[string]string{}, map[string]string{}
 	for i := range s.record.Pulls {
 		pull := &s.record.Pulls[i]
+		if pull.Kind == timeline.KindEphemeral {
+			continue
+		}
+		if other, known := pulled[pull.Container]; known && other != pull.Image {
+			return nil // no single image would have saved the time of all attempts
+		}
+		pulled[pull.Container] = pull.Image
 		switch {
-		case pull.Kind == timeline.KindEphemeral:
 		case pull.Lazy:
 			return nil // the content arrives while the containers run
 		case pull.Outcome == imagepull.OutcomeVerified:

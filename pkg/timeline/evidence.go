@@ -143,7 +143,7 @@ type containerEvidence struct {
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
 	statusReasons []imagepull.Failure
-	images        []string // the images in the observed specs, in alphabetical order; at most maxImages
+	images        []observedImage // the images in the observed specs, in alphabetical order; at most maxImages
 	exits         []runExit
 	overflow      bool // some attempts of the container were dropped
 	refused       refusals

@@ -16,7 +16,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if evidence == nil {
 		return
 	}
-	if evidence.addImage(c.Image) {
+	if evidence.addImage(observedImage{c.Image, at(o.ArrivedAt)}) {
 		e.changed = true
 	}
 	e.keepRuns(evidence, &c, o.ArrivedAt)

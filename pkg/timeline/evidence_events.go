@@ -37,6 +37,7 @@ type failureEvent struct {
 type requestEvent struct {
 	window
 	image uint64
+	count int // the Event's count
 }
 
 // window is the interval in which a reported occurrence happened. The field "origin" is the kind of evidence behind
@@ -124,7 +125,12 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 		named := at(o.NamedAt)
 		first = window{originEventName, biasEarliest, named, named + eventSlack}
 	}
-	keepEarliest(e, &evidence.requested, requestEvent{first, image}, maxRequests)
+	event := requestEvent{first, image, o.Count}
+	keepEarliest(e, &evidence.requested, event, maxRequests)
+	if i, found := slices.BinarySearchFunc(evidence.requested, event, requestEvent.compare); found {
+		known := &evidence.requested[i]
+		known.count, e.changed = max(known.count, o.Count), e.changed || o.Count > known.count
+	}
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)

@@ -72,10 +72,10 @@ type refutedEvent struct {
 
 // refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
-	absentUntil instant  // the time until which the image was absent, according to the runtime
-	workStart   instant  // the earliest possible time of the kubelet's work on the container
-	image       uint64   // textHash of the container's image; 0 if unknown
-	images      []string // the container's images; several if the image changed
+	absentUntil instant         // the time until which the image was absent, according to the runtime
+	workStart   instant         // the earliest possible time of the kubelet's work on the container
+	image       uint64          // textHash of the container's image; 0 if unknown
+	images      []observedImage // the container's images; several if the image changed
 }
 
 func (e *Evidence) refuter(index int16) refuter {

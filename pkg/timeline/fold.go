@@ -181,6 +181,7 @@ func (f *fold) assemble() Timeline {
 	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spansBetween(path, start, end, state)
+	f.blurChanges(&t)
 	f.markLoading(t.Phases)
 	if len(t.Phases) > 0 {
 		t.Total = t.Phases[len(t.Phases)-1].EndAt.Sub(t.CreatedAt)

@@ -148,7 +148,9 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if c.WaitingReason == crashLoop {
 		phase = PhaseCrashBackoff
 	}
-	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
+	next := &phaseCandidates{[]Phase{phase}, c.Name, attempt}
+	next.add(f.pullBeforeRestart(c, index)...)
+	return next
 }
 
 // nothingStarted reports whether the evidence shows no running sandbox and no work on any container.

@@ -67,9 +67,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
 			create.phase = phaseBeforeRun(attempt)
-			if c.PullPolicy == PullAlways || f.e.containers[index].imageChanged() {
-				create.also = alsoPull // the kubelet checks or pulls the image at an unknown time
-			}
+			create.also = f.pullBeforeRestart(c, index)
 		}
 		refused, why := f.createFailure(index, attempt)
 		if next := create.key; attempt == 0 {

@@ -44,7 +44,7 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
 		attempts = attempts[:len(attempts)-1] // the last attempt has not begun
 	}
-	for _, a := range attempts {
+	for _, a := range f.clearAttempts(c, attempts) {
 		pulls = append(pulls, f.pullOf(c, a))
 	}
 	return f.addImageFacts(pulls, c)

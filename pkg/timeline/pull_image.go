@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -13,11 +14,22 @@ import (
 // order of the observations does not matter.
 const maxImages = 8
 
+// observedImage is an image in a container's spec.
+type observedImage struct {
+	ref string
+	at  instant // the earliest arrival of a spec with this image
+}
+
 // addImage adds an image to the list of the container's images. It reports whether the list has changed.
-func (c *containerEvidence) addImage(image string) bool {
-	i, found := slices.BinarySearch(c.images, image)
-	if found || i == maxImages {
+func (c *containerEvidence) addImage(image observedImage) bool {
+	i, found := slices.BinarySearchFunc(c.images, image,
+		func(a, b observedImage) int { return cmp.Compare(a.ref, b.ref) })
+	switch {
+	case found && c.images[i].at <= image.at, i == maxImages:
 		return false
+	case found:
+		c.images[i].at = image.at
+		return true
 	}
 	c.images = slices.Insert(c.images, i, image)
 	c.images = c.images[:min(len(c.images), maxImages)]
@@ -28,13 +40,19 @@ func (c *containerEvidence) addImage(image string) bool {
 // old or the new image.
 func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 
+// mayMissChange reports whether the pod's spec changed before the agent observed the pod. Any change of the spec counts,
+// such as the removal of a scheduling gate.
+func (e *Evidence) mayMissChange() bool {
+	return e.pod.Generation > 1 && !(e.firstSeen.live && e.firstSeen.new)
+}
+
 // imageWithHash returns the image with the given textHash, or an empty string if the list does not contain the image.
-func imageWithHash(images []string, hash uint64) string {
-	i := slices.IndexFunc(images, func(image string) bool { return textHash(image) == hash })
+func imageWithHash(images []observedImage, hash uint64) string {
+	i := slices.IndexFunc(images, func(image observedImage) bool { return textHash(image.ref) == hash })
 	if i < 0 {
 		return ""
 	}
-	return images[i]
+	return images[i].ref
 }
 
 // imageOfAttempt returns the image of one attempt to pull a container's image, and the image's registry. The
@@ -43,7 +61,8 @@ func imageWithHash(images []string, hash uint64) string {
 func (f *fold) imageOfAttempt(c *Container, attempt uint16) (image, registry string) {
 	evidence := &f.e.containers[f.index(c.Name)]
 	switch named := f.pulls[f.index(c.Name)].imageNamed(attempt); {
-	case named == 0 && !evidence.imageChanged(), named == textHash(c.Image):
+	case f.attemptsUnclear(f.index(c.Name), c):
+	case named == 0 && !evidence.imageChanged() && !f.e.mayMissChange(), named == textHash(c.Image):
 		image = c.Image
 	case named != 0:
 		image = imageWithHash(evidence.images, named)
@@ -70,11 +89,16 @@ func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 }
 
 // usedImage returns the runtime's responses about the image of a container's first run. usedImage returns nil if the
-// runtime has not responded, or if the image changed and no Event proves that the first run used the latest image.
+// runtime has not responded, or if the first run might have used another image than the latest one.
 func (f *fold) usedImage(c *Container) *imageEvidence {
 	index := f.index(c.Name)
-	if index != podWide && f.e.containers[index].imageChanged() && f.pulls[index].pulled.image != textHash(c.Image) {
-		return nil
+	if index != podWide && index < int16(len(f.pulls)) {
+		p := &f.pulls[index]
+		named := p.imageNamed(p.finalAttempt)
+		changed := named != 0 || f.e.containers[index].imageChanged() || f.e.mayMissChange()
+		if changed && named != textHash(c.Image) {
+			return nil
+		}
 	}
 	return f.e.image(c.Image)
 }

@@ -82,7 +82,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	if m.Combined || name == "" {
 		name = ImageName(m.Image)
 	}
-	if o.ofFuture() || !pod.mayPull(name, m) {
+	if o.ofFuture() || !pod.mayPull(name, m) && !l.isRequested(o.UID, name, m) {
 		return // the Event is forged
 	}
 	logged := loggedPull{
@@ -95,7 +95,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
-		l.logRequest(o.UID, name, reportedAt, bound)
+		l.logRequest(o.UID, name, pullRequest{at: reportedAt, error: bound, image: textHash(m.Image)})
 		return
 	case m.Kind == imagepull.KindPulled && m.Timed:
 		logged.from = reportedAt.Add(-m.Pull)
@@ -164,27 +164,27 @@ func podOf(request string) string {
 // logRequest records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so only
 // the pod's latest request can be open. If the log is full, logRequest drops the oldest ended request. If no request
 // has ended, logRequest drops the oldest open request.
-func (l *PullLog) logRequest(uid, container string, at time.Time, bound time.Duration) {
+func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
 	}
 	of := requestOf(uid, container)
 	response := func(p loggedPull) bool {
-		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
+		return p.uid == uid && p.blocker.Container == container && !p.until.Before(latest.at)
 	}
-	over := slices.ContainsFunc(l.pulls, response) || slices.ContainsFunc(l.pending, response)
+	latest.over = slices.ContainsFunc(l.pulls, response) || slices.ContainsFunc(l.pending, response)
 	for other, request := range l.requests {
 		if podOf(other) != uid || other == of {
 			continue
 		}
-		if c := request.at.Compare(at); c < 0 || c == 0 && other < of {
+		if c := request.at.Compare(latest.at); c < 0 || c == 0 && other < of {
 			request.over = true
 			l.requests[other] = request
 		} else {
-			over = true
+			latest.over = true
 		}
 	}
-	l.requests[of] = pullRequest{at, bound, over}
+	l.requests[of] = latest
 	if len(l.requests) <= maxPullLog {
 		return
 	}
@@ -199,6 +199,13 @@ func (l *PullLog) logRequest(uid, container string, at time.Time, bound time.Dur
 		}
 	}
 	delete(l.requests, first)
+}
+
+// isRequested reports whether the kubelet requested the image that a message names, for a container whose spec named
+// this image at the time of the request. The image of the container can change during the pull.
+func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
+	request, known := l.requests[requestOf(uid, container)]
+	return known && !request.over && m.Kind != imagepull.KindPulling && request.image == textHash(m.Image)
 }
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.

@@ -11,6 +11,7 @@ type pullRequest struct {
 	at    time.Time
 	error time.Duration
 	over  bool
+	image uint64 // textHash of the image
 }
 
 // runningPull describes when another pod's pull ran.

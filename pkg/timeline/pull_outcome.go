@@ -111,7 +111,7 @@ func (f *fold) pulledForOtherContainer(c *Container, started milestoneKey) bool 
 			return false
 		}
 		pulled := f.pulls[f.index(o.Name)].pulled
-		return pulled.known() && !pulled.present && pulled.latest <= b.latest
+		return pulled.known() && !pulled.present && pulled.image == textHash(c.Image) && pulled.latest <= b.latest
 	})
 }
 
