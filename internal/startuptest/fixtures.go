@@ -146,9 +146,9 @@ func InTransition() timeline.Timeline {
 				RequestedAt: After(4500 * ms),
 				FinishedAt:  After(5 * time.Second)},
 			{
-				Container: "app", Kind: timeline.KindMain, Image: "web", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
-				RequestedAt: After(15 * time.Second),
-				StartedAt:   After(16 * time.Second), FinishedAt: After(19 * time.Second), Timed: true,
+				Container: "app", Kind: timeline.KindMain, Image: "web", Outcome: imagepull.OutcomeDownloaded,
+				Attempt: 1, RequestedAt: After(15 * time.Second),
+				StartedAt: After(16 * time.Second), FinishedAt: After(19 * time.Second), Timed: true,
 				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,
 			},
 		},

@@ -53,9 +53,9 @@ func (s *startUp) saveTime(c *change, names []timeline.Phase, concerns func(cont
 
 func all(string) bool { return true }
 
-// imageChanges returns three changes, or no change if a pull is lazy or a container's image changed. The first change concerns the images that the
-// node did not have. The second change concerns the images that were on the node, but that the kubelet checked with the
-// registry. The third change concerns the sandbox image.
+// imageChanges returns three changes, or no change if a pull is lazy or a container's image changed. The first change
+// concerns the images that the node did not have. The second change concerns the images that were on the node, but that
+// the kubelet checked with the registry. The third change concerns the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf, pulled := map[string]string{}, map[string]string{}

@@ -52,7 +52,8 @@ func TestPredictionsContainTheTruth(t *testing.T) {
 					simulate(after, random, true, trial == 1).total)
 			}
 			if most := longestWait(record, p); p.GainMost > most {
-				t.Errorf("seed %d: %s gains %s s, but the pod waited for at most %s s", seed, p.Change, p.GainMost, most)
+				t.Errorf("seed %d: %s gains %s s, but the pod waited for at most %s s", seed, p.Change, p.GainMost,
+					most)
 			}
 			if p.GainMost > record.Total {
 				t.Errorf("seed %d: %s gains %s s of a start-up of %s s", seed, p.Change, p.GainMost, record.Total)

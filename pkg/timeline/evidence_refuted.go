@@ -149,7 +149,7 @@ func (r refuter) tooEarly(latest instant) string {
 func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
-	case p.image != r.image && imageWithHash(r.images, p.image) != "": // the runtime's facts are about the changed image
+	case p.image != r.image && imageWithHash(r.images, p.image) != "": // the runtime's facts are about another image
 	case p.latest < r.absentUntil:
 		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:

@@ -55,7 +55,8 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	image, registry := f.imageOfAttempt(c, a.attempt)
 	p := Pull{
-		Container: c.Name, Kind: c.Kind, Image: image, Registry: registry, Attempt: int(a.attempt), Outcome: a.outcome, Failure: a.failure,
+		Container: c.Name, Kind: c.Kind, Image: image, Registry: registry, Attempt: int(a.attempt),
+		Outcome: a.outcome, Failure: a.failure,
 		Confirmed:   f.pullConfirmed(c, a.outcome),
 		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
 	}

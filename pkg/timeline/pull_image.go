@@ -10,7 +10,7 @@ import (
 // Somebody can change a container's image while the kubelet tries to pull the image, for example with "kubectl set
 // image". Then the attempts concern different images, and only the Events name the image of each attempt.
 
-// maxImages limits the list containerEvidence.images. The list keeps the first images in alphabetical order, so that the
+// maxImages limits the list containerEvidence.images. The list keeps the first images in alphabetical order, so the
 // order of the observations does not matter.
 const maxImages = 8
 
@@ -40,8 +40,8 @@ func (c *containerEvidence) addImage(image observedImage) bool {
 // old or the new image.
 func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 
-// mayMissChange reports whether the pod's spec changed before the agent observed the pod. Any change of the spec counts,
-// such as the removal of a scheduling gate.
+// mayMissChange reports whether the pod's spec changed before the agent observed the pod. Any change of the spec
+// counts, such as the removal of a scheduling gate.
 func (e *Evidence) mayMissChange() bool {
 	return e.pod.Generation > 1 && !(e.firstSeen.live && e.firstSeen.new)
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestChangedImageEndsItsRequest has a pod whose image changes during the pull of the old image. The Event about the end
-// of this pull ends the request, although the spec no longer contains the image. Another pull that the pod never
-// requested is forged.
+// TestChangedImageEndsItsRequest uses a pod whose image changes during the pull of the old image. The Event about the
+// end of this pull ends the request, although the spec no longer contains the image. An Event about an image that the
+// pod never requested is forged.
 func TestChangedImageEndsItsRequest(t *testing.T) {
 	second := func(s int) time.Time { return base.Add(time.Duration(s) * time.Second) }
 	event := func(reason, message string, at int) EventSeen {
@@ -26,7 +26,8 @@ func TestChangedImageEndsItsRequest(t *testing.T) {
 		pod := Pod{UID: "a", Namespace: "shop", Name: "a", Containers: []Container{{Name: "app", Image: "old"}}}
 		log.Observe(event("Pulling", `Pulling image "old"`, 1), pod)
 		pod.Containers = []Container{{Name: "app", Image: "new"}}
-		log.Observe(event("Pulled", `Successfully pulled image "`+test.image+`" in 12s (12s including waiting).`, 13), pod)
+		pulled := `Successfully pulled image "` + test.image + `" in 12s (12s including waiting).`
+		log.Observe(event("Pulled", pulled, 13), pod)
 		later := nodePull{30, 30, 40}
 		observePulls(&log, map[string]nodePull{"b": later})
 		tl := later.timelineOf("b")

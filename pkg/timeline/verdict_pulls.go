@@ -208,7 +208,8 @@ func (t Timeline) pullBehind(s Span) *Pull {
 		switch {
 		case p.Container != s.Container:
 			continue
-		case s.belongsTo(*p) && (p.FinishedAt.IsZero() || s.Phase == PhaseImageBackoff || s.StartAt.Before(p.FinishedAt)):
+		case s.belongsTo(*p) &&
+			(p.FinishedAt.IsZero() || s.Phase == PhaseImageBackoff || s.StartAt.Before(p.FinishedAt)):
 			return p
 		case first == nil:
 			first = p

@@ -57,8 +57,8 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// changedImage returns a case whose image names a registry without a listener. After a failed pull, the scenario changes
-// the container's image to one in the lab's registry.
+// changedImage returns a case whose image names a registry without a listener. After a failed pull, the scenario
+// changes the container's image to one in the lab's registry.
 func (p *pullRun) changedImage(ctx context.Context) (pullCase, error) {
 	const pod, before = "changed", "127.0.0.1:1/changed:1"
 	image, err := p.pushColdImage(ctx, pod)

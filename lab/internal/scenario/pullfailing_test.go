@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// TestJudgeChangedImage checks reports about a pod whose image changed after a failed pull. Only an agent without Events
-// is allowed to report an unknown image for the failed pull.
+// TestJudgeChangedImage checks reports about a pod whose image changed after a failed pull. Only an agent without
+// Events is allowed to report an unknown image for the failed pull.
 func TestJudgeChangedImage(t *testing.T) {
 	const before = "127.0.0.1:1/changed:1"
 	unknown := func(p *agent.Pull) { p.Image, p.Registry = agent.Unknown, agent.Unknown }
@@ -19,7 +19,8 @@ func TestJudgeChangedImage(t *testing.T) {
 		edit    func(p *agent.Pull)
 		want    string // part of the expected output; empty if the verdict passes
 	}{
-		"right":                   {allSources, func(p *agent.Pull) { p.Image, p.Registry = before, "127.0.0.1:1" }, ""},
+		"right": {allSources,
+			func(p *agent.Pull) { p.Image, p.Registry = before, "127.0.0.1:1" }, ""},
 		"new image":               {allSources, func(*agent.Pull) {}, "want image " + before},
 		"new registry":            {allSources, func(p *agent.Pull) { p.Image = before }, "want registry 127.0.0.1:1"},
 		"unknown":                 {withoutRuntime, unknown, "want image " + before},

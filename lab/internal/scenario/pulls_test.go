@@ -310,8 +310,10 @@ func TestLivePulls(t *testing.T) {
 		"no phase pull": {
 			[]agent.Live{pulling}, open("unattributed", 0), 2 * time.Second, "never reported the phase",
 		},
-		"pull in the queue":   {[]agent.Live{pulling}, open("pull", time.Second), 2 * time.Second, "without a running call"},
-		"unpack in the queue": {[]agent.Live{pulling}, open("unpack", time.Second), 2 * time.Second, "without a running call"},
+		"pull in the queue": {[]agent.Live{pulling}, open("pull", time.Second), 2 * time.Second,
+			"without a running call"},
+		"unpack in the queue": {[]agent.Live{pulling}, open("unpack", time.Second), 2 * time.Second,
+			"without a running call"},
 		"pull after the call": {[]agent.Live{pulling}, inCall, 12 * time.Second, "without a running call"},
 	} {
 		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, stack: currentStack(t),
