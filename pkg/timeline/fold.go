@@ -20,6 +20,7 @@ type fold struct {
 	bounds             bounds
 	milestoneConflicts []milestoneConflict
 	slowest            time.Duration // the result of slowestStart
+	unclear            []bool        // the result of findUnclearChanges, by container index; nil if there are none
 
 	containers []*Container // sorted in the order in which the kubelet starts the containers
 	pod        chain
@@ -163,6 +164,7 @@ func (f *fold) assemble() Timeline {
 	if !pod.ReadAt.IsZero() {
 		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
 	}
+	f.findUnclearChanges()
 	t.Pulls = make([]Pull, 0, len(f.containers))
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)

@@ -16,47 +16,77 @@ func phasesOfChange() []Phase {
 	return []Phase{PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseImageBackoff, PhaseContainerCreate}
 }
 
-// changesUnclear reports whether the evidence does not show which phases of a container belong to which image. This is
-// the case if the image changed and one of these conditions is true:
+// findUnclearChanges finds the containers for which the evidence does not show which phases belong to which image. A
+// container's changes are unclear if its image changed and one of these conditions is true:
 //   - The agent did not observe the change, and knows of it only from an Event about another image.
 //   - The container has its earlier image again.
 //   - The container ran before the change, or more than once.
 //   - Several requests for different images were repeated, so that their Events have the same counts.
 //
-// The result is also true for a container that shares an image with a container whose image changed, because the
-// kubelet keeps one back-off for each image of a pod.
+// If two containers shared an image, and the image of one of them changed, the changes of both are unclear: the kubelet
+// keeps one back-off for each image of a pod.
+func (f *fold) findUnclearChanges() {
+	var changed []*Container
+	for _, c := range f.containers {
+		if f.hasChanged(c) {
+			changed = append(changed, c)
+		}
+	}
+	for _, c := range changed {
+		index := f.index(c.Name)
+		if f.changedUnclearly(index, c) {
+			f.setUnclear(index)
+		}
+		for _, o := range f.containers {
+			if other := f.index(o.Name); other != podWide && other != index && f.e.shareImage(index, other) {
+				f.setUnclear(index)
+				f.setUnclear(other)
+			}
+		}
+	}
+}
+
+func (f *fold) setUnclear(index int16) {
+	if f.unclear == nil {
+		f.unclear = make([]bool, len(f.e.containers))
+	}
+	f.unclear[index] = true
+}
+
+// changesUnclear reports whether findUnclearChanges has found the container.
 func (f *fold) changesUnclear(c *Container) bool {
+	index := f.index(c.Name)
+	return f.unclear != nil && index != podWide && f.unclear[index]
+}
+
+// shareImage reports whether the specs of two containers ever named the same image.
+func (e *Evidence) shareImage(a, b int16) bool {
+	return slices.ContainsFunc(e.containers[a].images, func(image observedImage) bool {
+		return slices.ContainsFunc(e.containers[b].images, func(o observedImage) bool { return o.ref == image.ref })
+	})
+}
+
+// hasChanged reports whether a container's image changed, or an Event names another image than the container's.
+func (f *fold) hasChanged(c *Container) bool {
 	index := f.index(c.Name)
 	if index == podWide {
 		return false
 	}
-	if f.changedUnclearly(index, c) {
-		return true
-	}
-	return slices.ContainsFunc(f.containers, func(o *Container) bool {
-		other := f.index(o.Name)
-		return other != podWide && other != index && (f.changedTo(other, o) || f.changedTo(index, c)) &&
-			slices.ContainsFunc(f.e.containers[other].images, func(image observedImage) bool {
-				return imageWithHash(f.e.containers[index].images, textHash(image.ref)) != ""
-			})
-	})
-}
-
-// changedTo reports whether a container's image changed, or an Event names another image than the container's.
-func (f *fold) changedTo(index int16, c *Container) bool {
 	e := &f.e.containers[index]
-	if e.imageChanged() {
+	switch {
+	case e.imageChanged():
 		return true
+	case len(e.requested)+len(e.failures) == 0:
+		return false
 	}
 	latest := textHash(c.Image)
 	return slices.ContainsFunc(e.requested, func(r requestEvent) bool { return r.image != latest }) ||
 		slices.ContainsFunc(e.failures, func(failed failureEvent) bool { return failed.image != latest })
 }
 
+// changedUnclearly reports whether the changes of a container's image are unclear for other reasons than an image that
+// the container shares.
 func (f *fold) changedUnclearly(index int16, c *Container) bool {
-	if !f.changedTo(index, c) {
-		return false
-	}
 	e := &f.e.containers[index]
 	return !e.imageChanged() || f.ranBefore(index, e.newestImage().at) || f.attemptsUnclear(index, c)
 }
