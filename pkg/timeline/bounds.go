@@ -144,9 +144,10 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future. An
-// interval of up to eventSlack after an Event is an exception: the kubelet can send the Event before the milestone.
-// capAt returns true if at least one interval ended at the instant "now" or later.
+// capAt cuts every interval at the instant "now", because a reported milestone cannot be in the future. There is one
+// exception: the kubelet can send an Event just before the milestone. So capAt does not cut an interval that begins at
+// the time of an Event and is at most eventSlack long. capAt returns true if at least one interval originally ended at
+// the instant "now" or later.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -206,9 +207,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// A constraint's bias means that the true instant is probably near one end of the constraint's interval. The
-		// bound takes this bias only if the bound's interval has the same end. For biasLatest, the end of the bound's
-		// interval can also be earlier by less than liveSlack. If the biases of several constraints are possible, the
-		// bound takes the bias of the most trusted constraint.
+		// bound takes this bias only if the bound's interval has the same end. For biasLatest, there is a tolerance:
+		// the bound's interval can end earlier than the constraint's interval, by less than liveSlack. If the biases of
+		// several constraints are possible, the bound takes the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

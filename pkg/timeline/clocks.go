@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// maxLimits is the maximum number of lower limits, and of upper limits. Clocks keeps the latest limits.
+	// maxLimits is the maximum number of lower limits, and also the maximum number of upper limits. Clocks keeps the
+	// latest limits.
 	maxLimits = 32
 	// minLimits is the number of readings that must confirm a limit of the skew, because a single reading can be wrong.
 	minLimits = 2
@@ -115,8 +116,8 @@ func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duratio
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. In this case, Skew drops the older half of the list that contains the oldest reading (lower limits or upper
-// limits), and tries again. If too few readings remain, Skew returns the zero Skew.
+// readings. In this case, Skew finds the list with the oldest reading: the lower limits or the upper limits. Skew drops
+// the older half of this list, and tries again. If too few readings remain, Skew returns the zero Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minLimits && len(most) >= minLimits {
@@ -136,7 +137,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the best limit that at least minLimits limits confirm.
+// nthBest returns the best limit that at least minLimits readings confirm.
 func nthBest(limits []skewLimit, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(limits))
 	for i, l := range limits {

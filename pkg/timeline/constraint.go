@@ -21,7 +21,7 @@ const (
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
 	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. If a
-	// duration includes the wait in the pull queue, the kubelet starts to measure it shortly after the Pulling Event.
+	// duration includes the wait in the pull queue, its measurement starts shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 
@@ -78,8 +78,8 @@ const (
 	// The instant is probably at the start of the interval, for example because the kubelet takes its timestamp just
 	// before the step.
 	biasEarliest
-	// The best estimate is the end of the interval minus eventSlack. The kubelet creates an Event just before the
-	// step, so this interval ends at the arrival of the live Event plus eventSlack.
+	// The interval ends eventSlack after the arrival of a live Event, because the kubelet creates the Event just before
+	// the step. The best estimate is the arrival: the end of the interval minus eventSlack.
 	biasSlack
 	// The best estimate is the end of the interval minus usualSync, because the kubelet reports the step only at its
 	// next sync.

@@ -101,7 +101,7 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait if the kubelet refused the container, but the error
+// alsoNotConfig lists the possible phases of a container's wait after a refusal. It applies to a refusal whose error
 // does not prove that the configuration is wrong.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
@@ -228,9 +228,9 @@ var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// If the agent might have missed the first attempts to create a container, withMissedAttempts adds the possible phases
-// of these attempts to the container's first step. Earlier Events can be missing if the agent first saw the pod in a
-// list, or if no Event watch covered the time since the kubelet picked up the pod.
+// withMissedAttempts adds missedAttempts to a container's first step, if the agent might have missed the first attempts
+// to create the container. Earlier Events can be missing if the agent first saw the pod in a list, or if no Event watch
+// covered the time since the kubelet picked up the pod.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -278,12 +278,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container from the Event that reports that
-// the image is on the node. The kubelet creates the container immediately after it pulls or finds the image
-// (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
-// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
-// createFailureConstraints ignores the Event if the status arrives later than the kubelet's next retry, because such a
-// delay means that the kubelet was stopped or lacked CPU.
+// createFailureConstraints derives the time of the first failure to create a container. It uses the time of the Pulled
+// Event, because the kubelet creates the container immediately after it pulls or finds the image (startContainer in
+// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
+// The cause of the failure can disappear before the kubelet reports the failure. createFailureConstraints ignores the
+// Event if the status arrives later than the kubelet's next retry, because such a delay means that the kubelet was
+// stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

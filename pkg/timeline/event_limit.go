@@ -120,9 +120,9 @@ func (e *Evidence) eventLimitProven() bool {
 	return others+max(starts, eventsPerRun*runs) >= spamLimit
 }
 
-// possibleRuns returns the highest possible number of a container's runs so far. If an Event reports that the
-// container's image is present, the result is at least 1, unless the kubelet failed to create the container. The
-// kubelet might already have started the container although no source has reported the run.
+// possibleRuns returns the highest possible number of a container's runs so far. After a Pulled Event, the result is at
+// least 1, because the kubelet might have started the container before any source reports the run. A container that the
+// kubelet failed to create is an exception.
 func (e *Evidence) possibleRuns(index int16) int {
 	c := &e.containers[index]
 	runs := c.runs

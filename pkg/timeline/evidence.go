@@ -18,8 +18,8 @@ const (
 	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
 	// limit, because the intervals between its requests about the network of one pod grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers is the maximum number of containers that the evidence contains but the pod's latest spec
-	// does not. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
+	// maxUnknownContainers is the maximum number of containers in the evidence that are absent from the pod's latest
+	// spec. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
 	// create Events can also invent container names.
 	maxUnknownContainers = 16
 )

@@ -172,7 +172,7 @@ func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() 
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
 // unknown. If the kubelet's attempts continued without a gap until the Event's latest occurrence, the result is the
-// time of the attempt after this occurrence. Otherwise, the result is the time of the first attempt after o.
+// time of the attempt after the latest occurrence. Otherwise, the result is the time of the first attempt after o.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// boundary is a known milestone on the path, with the phases between the previous milestone and this milestone. A
-// boundary has several phases if the evidence cannot separate them.
+// boundary is a known milestone on the path from scheduling to readiness, with the phases between the previous
+// milestone and this milestone. A boundary has several phases if the evidence cannot separate them.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
@@ -138,10 +138,10 @@ func (f *fold) isProbeBeforeMain(b *boundary) bool {
 	})
 }
 
-// nextMainBeganBeforeRestart reports whether the kubelet began to work on one of the following main containers after
-// the first run of the boundary's container had ended and before the second run began. The kubelet starts all main
-// containers in one pass, one after the other, and does not wait until a container exits. But the kubelet waits for a
-// post-start hook, so nextMainBeganBeforeRestart returns false for a container with such a hook.
+// nextMainBeganBeforeRestart reports whether the kubelet began to work on one of the following main containers between
+// two runs of the boundary's container: after the first run had ended, and before the second run began. The kubelet
+// starts all main containers in one pass, one after the other, and does not wait until a container exits. But the
+// kubelet waits for a post-start hook, so nextMainBeganBeforeRestart returns false for a container with such a hook.
 func (f *fold) nextMainBeganBeforeRestart(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.isOfMainContainer(b) {
 		return false

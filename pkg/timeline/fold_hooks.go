@@ -72,11 +72,11 @@ var beforeHook = []Phase{
 	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
 }
 
-// mayPrecedeRun reports whether a period might have begun before the container ran, although the period looks like a
-// post-start hook. The argument "from" is the beginning of the period. If only the kubelet reports when the container
-// started, this time is truncated to seconds. So the estimated start of the container can be later than the beginning
-// of the period. If the period can contain work on the next container, mayPrecedeRun returns false, because such a
-// period is unattributed anyway.
+// mayPrecedeRun examines a period that looks like a post-start hook, and reports whether the period might have begun
+// before the container ran. The argument "from" is the beginning of the period. If only the kubelet reports when the
+// container started, this time is truncated to seconds. So the estimated start of the container can be later than the
+// beginning of the period. If the period can contain work on the next container, mayPrecedeRun returns false, because
+// such a period is unattributed anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.belongsToPrevious(w.phases) {

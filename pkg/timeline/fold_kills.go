@@ -31,7 +31,7 @@ func (f *fold) runEndStep(c *Container, end step) step {
 	return end
 }
 
-// codeUnknown is the exit code of a run whose true exit code the runtime does not know.
+// codeUnknown is the exit code that the runtime reports if it does not know the true exit code of a run.
 const codeUnknown = 255
 
 // classifyKill reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
@@ -72,11 +72,11 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
-// undatedStart reports whether a sidecar's status might have contained started=true before the sidecar failed, although
-// the agent did not receive this status. After a sidecar has started, the next containers do not wait for the end of
-// its run. Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
-// (computeInitContainerActions in pkg/kubelet/kuberuntime). If the sidecar has a startup probe, the agent can miss the
-// status with started=true only if the agent received the first pod object from a list.
+// undatedStart reports whether the agent might have missed a status with started=true from before a sidecar's failure.
+// After a sidecar has started, the next containers do not wait for the end of its run. Without a startup probe, a
+// sidecar counts as started when the kubelet detects that it runs (computeInitContainerActions in
+// pkg/kubelet/kuberuntime). If the sidecar has a startup probe, the agent can miss the status with started=true only if
+// the agent received the first pod object from a list.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)

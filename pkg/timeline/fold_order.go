@@ -84,8 +84,8 @@ func (f *fold) knownMilestones(steps []step) sequence {
 
 // firstSuccess returns how many steps of a container happen before the kubelet works on the next container. For an init
 // container, these are the steps until the end of its first successful run. For a sidecar, these are the steps before
-// its first run ended. The step "started" can be missing among them, because the agent might have missed the status
-// that reports the first run as started. In all other cases, firstSuccess returns the number of all steps.
+// its first run ended. The step "started" can be missing, because the agent might have missed the status that reports
+// the first run as started. In all other cases, firstSuccess returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
@@ -130,9 +130,9 @@ func (f *fold) failureConstraints() []constraint {
 
 // startConstraints returns an upper limit for the start of each sidecar: the kubelet creates the next containers only
 // after the sidecar has started. The fold needs this limit only if no status reported that the sidecar's first run had
-// started. The first status that reports the sidecar as started can describe a later run, and the next containers did
-// not wait for a later run. If the sidecar's second run began before this limit, the limit can apply to either run, so
-// startConstraints returns no limit for this sidecar.
+// started. A later status can report the start of a later run, but the next containers did not wait for a later run. If
+// the sidecar's second run began before this limit, the limit can apply to either run, so startConstraints returns no
+// limit for this sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -219,8 +219,8 @@ func tighten(sequences []sequence) []milestoneConflict {
 
 // relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
 // In this case, the clocks of the node and of the control plane differ. relaxControlPlane replaces the interval of the
-// control plane timestamp. The new interval ends when the interval of the node's milestone ends. The length of the new
-// interval is the time by which the old interval ended later than the new interval.
+// control plane timestamp. The new interval ends when the interval of the node's milestone ends. Its length is the time
+// between the new end and the old end.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

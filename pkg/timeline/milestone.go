@@ -3,10 +3,10 @@ package timeline
 // Milestone is a named instant in a pod's life.
 type Milestone uint8
 
-// The milestones of the whole pod come first, followed by the milestones of one container. The attempt numbers of pull
-// milestones, MilestoneNameRefused and MilestoneInspectFailed count pulls. The attempt numbers of all other milestones
-// of a container count runs of the container. The attempt number of MilestoneHeldUp and of MilestoneRetryDue counts
-// obstacles, and the attempt number of MilestoneSandboxFailed counts failed sandboxes.
+// The milestones of the whole pod come first, followed by the milestones of one container. For the pull milestones,
+// MilestoneNameRefused and MilestoneInspectFailed, the attempt number counts pulls. For all other milestones of a
+// container, the attempt number counts runs of the container. For MilestoneHeldUp and MilestoneRetryDue, the attempt
+// number counts obstacles. For MilestoneSandboxFailed, the attempt number counts failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node

@@ -34,8 +34,8 @@ type Pod struct {
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
 	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. The request
-	// increases metadata.generation, so DeletionObserved is true if status.observedGeneration has the same value.
-	// DeletionObserved is always false if the kubelet does not set status.observedGeneration.
+	// increases metadata.generation, so DeletionObserved is true if status.observedGeneration is equal to
+	// metadata.generation. DeletionObserved is always false if the kubelet does not set status.observedGeneration.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.
@@ -60,10 +60,9 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, a zero UnschedulableAt proves
 	// nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// FailedBy is the time when the client that sets status.phase last changed the status of a failed pod
-	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
-	// clock and truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed
-	// fields.
+	// FailedBy is the time of the latest status change by the client that sets status.phase (metadata.managedFields).
+	// So the phase became Failed at this time or earlier. FailedBy is on the control plane's clock and truncated to
+	// seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.
 	FailedBy time.Time `json:"failed_by,omitzero"`
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.

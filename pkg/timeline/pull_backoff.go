@@ -77,8 +77,8 @@ func (p *Pod) mayCrashLoop() bool {
 	return false
 }
 
-// requestsBy returns the number of pulls that the kubelet requested for a container before an instant, from the Pulling
-// Events and their counts.
+// requestsBy returns the number of pulls that the kubelet requested for a container before an instant. The number comes
+// from the Pulling Events and their counts.
 func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 	for _, first := range e.containers[index].requested {
 		if first.earliest <= by {
@@ -95,16 +95,16 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 }
 
 // withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
-// statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. Unknown
-// failures can only make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet
-// keeps its back-offs in memory, for each image of a pod.
+// statuses report. After a failure, the kubelet begins no attempt until the back-off is over. Unknown failures can only
+// make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet keeps its back-offs
+// in memory, for each image of a pod.
 //
-// No pull can fail during a back-off. So if a status reports a failure during a back-off, the status is late, and
-// reports the failure before the back-off.
+// No pull can fail during a back-off. So if a status that arrives during a back-off reports a failure, the status is
+// late. It reports the failure that came before the back-off.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
-// Event includes only failures with the same message. The argument countsAll reports whether the count of an Event
-// includes all failures.
+// Event includes only failures with the same message, so the count can be too low. The argument countsAll reports
+// whether the count of an Event includes all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {

@@ -98,8 +98,8 @@ func (e *Evidence) onlyContainerWith(image string) (only *Container) {
 }
 
 // beganAt returns the time when the kubelet requested the pull from the runtime, computed from the duration in the
-// Event. Kubelets up to 1.24 report only the time since the pull entered the kubelet's pull queue, so beganAt returns
-// the time when the pull entered the queue for these kubelets.
+// Event. Kubelets up to 1.24 report only the time since the pull entered the kubelet's pull queue. For these kubelets,
+// beganAt returns the time when the pull entered the queue.
 func (p pulledEvent) beganAt() instant {
 	switch l := p.lengths; {
 	case l.Timed:

@@ -156,9 +156,9 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// isOfLaterAttempt reports whether this Event certainly belongs to a later attempt than the given request does. If the
-// Event reports a present image, the result is true: in an attempt that finds the image present, the kubelet requests
-// no pull.
+// isOfLaterAttempt reports whether this Event certainly belongs to a later attempt than the given request. If the Event
+// reports a present image, the result is true: in an attempt that finds the image present, the kubelet requests no
+// pull.
 func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 	if p.present {
 		return true

@@ -201,8 +201,8 @@ func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	delete(l.requests, first)
 }
 
-// isRequested reports whether the kubelet requested the image that a message names, for a container whose spec named
-// this image at the time of the request. The image of the container can change during the pull.
+// isRequested reports whether the kubelet requested the image that a message names. At the time of the request, the
+// container's spec named this image. But the container's image can change during the pull.
 func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
 	request, known := l.requests[requestOf(uid, container)]
 	return known && !request.over && m.Kind != imagepull.KindPulling && request.image == textHash(m.Image)

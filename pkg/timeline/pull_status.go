@@ -72,11 +72,11 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
-// statusFailureBefore returns the failed pull that the first status with a failed pull reports, or nil if the failure
-// might have come after the given end of the container's pulls. A status can arrive after this end, although the
-// kubelet wrote it before the container's first run. This status reports a pull that failed before the container was
-// created. But if Events report a pull, the failure might have come after that pull, because the kubelet can pull the
-// image again.
+// statusFailureBefore returns the failed pull that the first status with a failed pull reports. The argument "end" is
+// the end of the container's pulls. If the failure might have come after this end, statusFailureBefore returns nil. A
+// status can arrive after the end of the pulls, although the kubelet wrote it before the container's first run. Such a
+// status reports a pull that failed before the container was created. But if Events report a pull, the failure might
+// have come after that pull, because the kubelet can pull the image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
 	first := c.statusFailure

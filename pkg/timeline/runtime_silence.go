@@ -9,7 +9,7 @@ const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. For this overlap, the end of the silence is later by catchUp.
+	// count as a possible cause of delay. The overlap also includes the time catchUp after the end of the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.

@@ -47,8 +47,9 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 }
 
 // graceOver reports whether more than "grace" has passed since the agent learned that the start-up ended, or since
-// Scope.ResumedAt, whichever is later. If the later of these two times is more than "grace" in the future, graceOver
-// also returns true. So after somebody sets the clock back, the agent does not wait until the clock catches up.
+// Scope.ResumedAt, whichever is later. After somebody sets the clock back, the later of these two times can be in the
+// future. If it is more than "grace" in the future, graceOver also returns true, so the agent does not wait until the
+// clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {

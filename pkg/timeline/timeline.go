@@ -179,9 +179,9 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
-	// Resumed is true if the image's manifest was on the node before this pull began. An interrupted attempt before a
-	// resumed pull might have downloaded some layers, which containerd does not download again. So the number of bytes
-	// of a resumed pull is unknown.
+	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
+	// interrupted attempt might have downloaded some layers. containerd does not download these layers again. So the
+	// number of bytes of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during

@@ -203,9 +203,9 @@ func (s Span) namesHook() bool {
 }
 
 // partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
-// "total" is the total's error bound. The text contains the part's error bound only if this bound is greater than half
-// of the part's length, and exceeds the total's error bound by at least leastNamed. The verdict already contains the
-// total's error bound.
+// "total" is the total's error bound. The text contains the part's error bound only if this bound meets two conditions:
+// it is greater than half of the part's length, and it exceeds the total's error bound by at least leastNamed. The
+// verdict already contains the total's error bound.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
