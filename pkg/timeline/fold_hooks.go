@@ -57,9 +57,9 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// withImageLookup takes a wait that ends when the kubelet finds the image on the node, and returns the wait with all
-// phases that it can contain. If the pod has a pull Secret, the wait can include the lookup of registry credentials.
-// The kubelet checks the access to the image even if the pull policy forbids pulls.
+// withImageLookup returns a wait with all its possible phases. The wait ends when the kubelet finds the image on the
+// node. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The kubelet checks the
+// access to the image even if the pull policy forbids pulls.
 func (f *fold) withImageLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return withCredentialLookup(wait)

@@ -75,7 +75,7 @@ func (f *fold) undatedKill(s Span) bool {
 // undatedStart reports whether the agent might have missed a status with started=true from before a sidecar's failure.
 // After a sidecar has started, the next containers do not wait for the end of its run. Without a startup probe, a
 // sidecar counts as started when the kubelet detects that it runs (computeInitContainerActions in
-// pkg/kubelet/kuberuntime). If the sidecar has a startup probe, the agent can miss the status with started=true only if
+// pkg/kubelet/kuberuntime). For a sidecar with a startup probe, the agent can miss the status with started=true only if
 // the agent received the first pod object from a list.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {

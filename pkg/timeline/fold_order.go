@@ -157,8 +157,8 @@ func (f *fold) startConstraints() (all []constraint) {
 }
 
 // onlyFirstRun reports whether only the first run of a container began before the instant "by". If no evidence shows
-// when the container of a run was created, onlyFirstRun uses the start of the run, because the kubelet does no other
-// work between the creation and the start.
+// when a run's container was created, onlyFirstRun uses the start of the run instead. The kubelet does no other work
+// between the creation and the start.
 func (f *fold) onlyFirstRun(index int16, by instant) (began bool) {
 	if by == maxInstant {
 		return false

@@ -88,7 +88,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
-// runsMissing reports whether runs of a container between the milestones "from" and "next" are missing because the
+// runsMissing reports whether the evidence lacks runs of a container between the milestones "from" and "next". The
 // evidence keeps only a limited number of attempts. Runs are missing if later containers waited for a success of this
 // container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {

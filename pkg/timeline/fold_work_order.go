@@ -31,8 +31,8 @@ func (f *fold) workOrder() []sequence {
 }
 
 // pullOrder returns the order of the pulls of main containers. The kubelet does no other work on the pod until a pull
-// has ended (startContainer in pkg/kubelet/kuberuntime). So if the kubelet worked on container B after it had requested
-// the image of container A, then this pull for container A had ended before the work on container B.
+// has ended (startContainer in pkg/kubelet/kuberuntime). So if the kubelet requested the image of container A and later
+// worked on container B, the pull for container A ended before the work on container B.
 func (f *fold) pullOrder() []sequence {
 	type pull struct {
 		container        int16

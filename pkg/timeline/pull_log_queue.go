@@ -49,7 +49,7 @@ func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 
 // highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. If the node has no
 // pull queue, another pull with an unknown start counts as running from the time of its request. If the node might have
-// a queue, a pull with an unknown start counts as running only shortly before its end, because the pull certainly ran
+// a queue, a pull with an unknown start certainly ran only shortly before its end. So the pull counts as running only
 // at that time.
 func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {

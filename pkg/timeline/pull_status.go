@@ -12,7 +12,7 @@ import (
 // about 40 times.
 const maxPullStatuses = 64
 
-// imageBackOff is the waiting reason of a container whose pull failed, while the kubelet waits before the next attempt.
+// imageBackOff is the waiting reason of a container while the kubelet waits between a failed pull and the next attempt.
 // Directly after a failed attempt, the status contains another reason, for example ErrImagePull.
 const imageBackOff = "ImagePullBackOff"
 

@@ -11,11 +11,11 @@ const relistEvery = time.Second
 // container's image only after it is done with the earlier containers.
 
 // workStart returns the earliest possible start of the kubelet's work on a container. workStart considers only the
-// attempt that created the container. The kubelet starts this work after the start of the sandbox, after the end of
-// each earlier init container, and after the start of each container that ran before this container's creation. The
-// kubelet can skip a container, for example during its back-off, and first create containers that come later in the
-// spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So after a
-// failed creation, workStart uses only conditions that are true for every attempt.
+// attempt that created the container. The kubelet starts this work only after three kinds of steps: the start of the
+// sandbox, the end of each earlier init container, and the start of each other container that ran before this container
+// was created. The kubelet can skip a container, for example during its back-off, and first create containers that come
+// later in the spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So
+// after a failed creation, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
