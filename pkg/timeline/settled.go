@@ -74,7 +74,8 @@ func (e *Evidence) givesUpAt() time.Time {
 	return givesUp
 }
 
-// beforeAgent reports whether the pod's start-up was over before Scope.Since.
+// beforeAgent reports whether the pod's start-up was over when the agent first saw the pod in a list, and the pod did
+// not reach the node after Scope.Since. beforeAgent also returns true for an old static pod (isOldMirror).
 func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
@@ -103,9 +104,9 @@ func (p *Pod) reachedNodeAt() time.Time {
 }
 
 // isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
-// returns true if a container ran before the kubelet last read the manifest, or if the pod was ready before
-// Scope.Since. An old static pod can look new for two reasons: the kubelet replaces a deleted mirror object, and a
-// restarted kubelet reads the manifest again.
+// returns true if a container ran or the pod was ready before the kubelet last read the manifest. isOldMirror also
+// returns true if the pod was ready before Scope.Since. An old static pod can look new for two reasons: the kubelet
+// replaces a deleted mirror object, and a restarted kubelet reads the manifest again.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

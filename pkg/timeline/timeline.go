@@ -79,9 +79,9 @@ type Timeline struct {
 	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed is true if the start-up was over before Scope.Since. The agent collected the evidence for a
-	// reconstructed timeline after the start-up. The agent shows a reconstructed timeline, but counts the start-up only
-	// in podlapse_evidence_reconstructed_total.
+	// Reconstructed is true if the start-up was over before the agent saw the pod, and the pod did not reach the node
+	// after Scope.Since. The agent collected the evidence for a reconstructed timeline after the start-up. The agent
+	// shows a reconstructed timeline, but counts the start-up only in podlapse_evidence_reconstructed_total.
 	Reconstructed bool
 }
 
