@@ -149,7 +149,9 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 		phase = PhaseCrashBackoff
 	}
 	next := &phaseCandidates{[]Phase{phase}, c.Name, attempt}
-	next.add(f.pullBeforeRestart(c, index)...)
+	if c.WaitingReason != crashLoop || f.hasChanged(c) {
+		next.add(f.pullBeforeRestart(c, index)...)
+	}
 	return next
 }
 

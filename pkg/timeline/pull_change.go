@@ -32,13 +32,20 @@ func (f *fold) findUnclearChanges() {
 			changed = append(changed, c)
 		}
 	}
+	if len(changed) == 0 {
+		return
+	}
+	indexes := make([]int16, len(f.containers))
+	for i, c := range f.containers {
+		indexes[i] = f.index(c.Name)
+	}
 	for _, c := range changed {
 		index := f.index(c.Name)
 		if f.changedUnclearly(index, c) {
 			f.setUnclear(index)
 		}
-		for _, o := range f.containers {
-			if other := f.index(o.Name); other != podWide && other != index && f.e.shareImage(index, other) {
+		for _, other := range indexes {
+			if other != podWide && other != index && f.e.shareImage(index, other) {
 				f.setUnclear(index)
 				f.setUnclear(other)
 			}
@@ -66,7 +73,9 @@ func (e *Evidence) shareImage(a, b int16) bool {
 	})
 }
 
-// hasChanged reports whether a container's image changed, or an Event names another image than the container's.
+// hasChanged reports whether a container's image changed before the pod was ready, or might have changed before the
+// agent observed the pod. An Event about another image shows an unobserved change. Without Events, a second run can be
+// the result of such a change.
 func (f *fold) hasChanged(c *Container) bool {
 	index := f.index(c.Name)
 	if index == podWide {
@@ -75,13 +84,32 @@ func (f *fold) hasChanged(c *Container) bool {
 	e := &f.e.containers[index]
 	switch {
 	case e.imageChanged():
-		return true
-	case len(e.requested)+len(e.failures) == 0:
+		ready := f.bounds.find(podMilestone(MilestoneReady))
+		return ready == nil || e.imagesBy(ready.latest) > 1
+	case f.e.observedSinceCreation() || f.e.generation == 1:
 		return false
+	case f.e.mayMissChange() && f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning) > 0:
+		return true
 	}
-	latest := textHash(c.Image)
-	return slices.ContainsFunc(e.requested, func(r requestEvent) bool { return r.image != latest }) ||
-		slices.ContainsFunc(e.failures, func(failed failureEvent) bool { return failed.image != latest })
+	return e.namesOtherImage(textHash(c.Image))
+}
+
+// imagesBy returns the number of images in the specs that had arrived at an instant.
+func (c *containerEvidence) imagesBy(by instant) (n int) {
+	for _, image := range c.images {
+		if image.at <= by {
+			n++
+		}
+	}
+	return n
+}
+
+// namesOtherImage reports whether an Event about the container names another image than the given one.
+func (c *containerEvidence) namesOtherImage(latest uint64) bool {
+	pulled := func(p pulledEvent) bool { return p.image != latest }
+	return c.pulled.known() && pulled(c.pulled) || slices.ContainsFunc(c.laterPulled, pulled) ||
+		slices.ContainsFunc(c.requested, func(r requestEvent) bool { return r.image != latest }) ||
+		slices.ContainsFunc(c.failures, func(failed failureEvent) bool { return failed.image != latest })
 }
 
 // changedUnclearly reports whether the changes of a container's image are unclear for other reasons than an image that
@@ -134,18 +162,32 @@ func (f *fold) repeatedAfter(index int16, next requestEvent) bool {
 }
 
 // blurChanges makes the phases of each container whose changes are unclear unattributed. Phases that one source reports
-// from the beginning to the end stay. The phases of the whole pod are unaffected.
+// from the beginning to the end stay. If the container only shares an image with a changed one, its runs stay too.
+// The phases of the whole pod are unaffected.
 func (f *fold) blurChanges(t *Timeline) {
 	for _, c := range f.containers {
 		if !f.changesUnclear(c) {
 			continue
 		}
+		changed := f.hasChanged(c)
 		for i := range t.Phases {
-			if s := &t.Phases[i]; s.Container == c.Name && !f.isReported(*s) {
+			s := &t.Phases[i]
+			if s.Container == c.Name && !f.isReported(*s) && (changed || !s.isOnlyOf(PhaseInitRun, PhaseFailedRun,
+				PhaseStartupProbe, PhaseReadinessProbe, PhasePostStartHook, PhaseCrashBackoff)) {
 				s.blur()
 			}
 		}
 	}
+}
+
+// isOnlyOf reports whether all possible phases of a span are in the list.
+func (s *Span) isOnlyOf(list ...Phase) bool {
+	for _, p := range append([]Phase{s.Phase}, s.MergedWith...) {
+		if !p.IsGroup() && !slices.Contains(list, p) {
+			return false
+		}
+	}
+	return true
 }
 
 // isReported reports whether a span is the start of a container, or a part of a pull that ended according to an Event.
@@ -178,13 +220,18 @@ func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt
 	return named
 }
 
-// blur makes a span unattributed, with its own phases and phasesOfChange as candidates.
+// blur makes a span unattributed. The candidates are its own phases and phasesOfChange. A run that was not ready can
+// have ended because of the change.
 func (s *Span) blur() {
 	own := s.MergedWith
 	if !s.Phase.IsGroup() {
 		own = append([]Phase{s.Phase}, own...)
 	}
-	s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseUnknown, uniquePhases(own, phasesOfChange())
+	runs := []Phase{PhaseFailedRun, PhaseReadinessProbe}
+	if !slices.ContainsFunc(runs, func(p Phase) bool { return slices.Contains(own, p) }) {
+		runs = nil
+	}
+	s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseUnknown, uniquePhases(own, runs, phasesOfChange())
 }
 
 // pullBeforeRestart returns the phases of pulls that can be a part of the time before a container's next run. The
@@ -193,7 +240,7 @@ func (s *Span) blur() {
 func (f *fold) pullBeforeRestart(c *Container, index int16) []Phase {
 	e := &f.e.containers[index]
 	switch {
-	case c.PullPolicy != PullAlways && !e.imageChanged():
+	case c.PullPolicy != PullAlways && !f.hasChanged(c):
 		return nil
 	case len(e.failures) > 0 || len(e.statusReasons) > 0:
 		return []Phase{PhasePull, PhasePullQueue, PhaseImageBackoff}

@@ -43,8 +43,11 @@ func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 // mayMissChange reports whether the pod's spec changed before the agent observed the pod. Any change of the spec
 // counts, such as the removal of a scheduling gate.
 func (e *Evidence) mayMissChange() bool {
-	return e.pod.Generation > 1 && !(e.firstSeen.live && e.firstSeen.new)
+	return e.generation > 1 && !e.observedSinceCreation()
 }
+
+// observedSinceCreation reports whether the agent observed the pod before the kubelet did.
+func (e *Evidence) observedSinceCreation() bool { return e.firstSeen.live && e.firstSeen.new }
 
 // imageWithHash returns the image with the given textHash, or an empty string if the list does not contain the image.
 func imageWithHash(images []observedImage, hash uint64) string {
@@ -81,7 +84,9 @@ func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 	if i := slices.IndexFunc(p.failures, func(f failedPull) bool { return f.attempt == attempt }); i >= 0 {
 		return p.failures[i].image
 	}
-	i := slices.IndexFunc(p.requests, func(r imageRequest) bool { return r.key.attempt == attempt })
+	i := slices.IndexFunc(p.requests, func(r imageRequest) bool {
+		return r.key.attempt == attempt && r.earliest <= p.until
+	})
 	if i >= 0 {
 		return p.requests[i].image
 	}
