@@ -138,7 +138,7 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// checkLimit reports what limits the pods that the agent can read: plain RBAC or node impersonation. With node
+// checkLimit reports how the agent's access to pods is limited: by plain RBAC or by node impersonation. With node
 // impersonation, the API server must refuse each request that checkLimit sends, because the agent must not read the
 // requested objects.
 func (k controlPlane) checkLimit() finding {

@@ -13,8 +13,8 @@ type deliveries struct {
 	reported func(timeline.Timeline)
 
 	mu sync.Mutex
-	// missing holds, by pod UID, how many sinks have not yet written, sent or dropped the pod's start-up. Before the
-	// first sink has done so, the start-up has no entry.
+	// missing holds, by pod UID, how many sinks have not yet written, sent or dropped the pod's start-up. A start-up
+	// has no entry until the first sink has written, sent or dropped it.
 	missing map[string]int
 }
 

@@ -137,7 +137,7 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 	return findings
 }
 
-// checkFeatures tests the requirements of the features, except for permissions.
+// checkFeatures tests all requirements of the features except permissions.
 func checkFeatures(c config) (findings []finding) {
 	for _, f := range c.features {
 		if f.Check != nil {

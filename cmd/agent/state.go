@@ -17,9 +17,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// The agent reports a missed start-up only if the pod reached the node at most newsFor before the agent started. A
-// start-up is missed if it ended while no agent ran. newsFor equals the default of the API server's flag --event-ttl,
-// the lifetime of Events.
+// A start-up is missed if it ended while no agent ran. The agent reports a missed start-up only if the pod reached the
+// node at most newsFor before the agent started. newsFor equals the default of the API server's flag --event-ttl, the
+// lifetime of Events.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

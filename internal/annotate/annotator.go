@@ -23,8 +23,8 @@ const (
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is the wait before a retry after the API server has refused an annotation. The agent must retry even
-	// if the pod does not change, because an administrator can change a role or a policy.
+	// refusedRetry is how long the agent waits after the API server has refused an annotation. Then the agent must
+	// retry even if the pod has not changed, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the wait after a change of a timeline. Several changes of a pod within changesWithin cause only
 	// one write attempt. The timeline of a starting pod changes often, but the start-up completes only once.

@@ -1,6 +1,6 @@
-// Package annotate writes the annotations that a pod requests with another annotation. The annotation
-// podlapse.dev/startup shows how long each cause delayed the pod's start-up. The annotation "timestamp" contains the
-// time of the write, like the annotation of pod-time-controller.
+// Package annotate writes annotations to the pods that request them. A pod requests an annotation with another
+// annotation. The annotation podlapse.dev/startup shows how long each cause delayed the pod's start-up. The annotation
+// "timestamp" contains the time of the write, like the annotation of pod-time-controller.
 //
 // The package keeps no state across a restart. The pod's object shows the requested and the existing annotations, so
 // the agent does not write existing annotations again. Every write contains the latest resource version of the pod that

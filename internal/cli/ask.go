@@ -61,8 +61,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output. print also writes notes to standard error about the agents that did not
-// respond. The exit code is ExitPartial if the list "failed" contains an error.
+// print writes text to standard output. For the agents that did not respond, it also writes notes to standard error.
+// The exit code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()

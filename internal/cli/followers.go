@@ -25,8 +25,8 @@ const (
 	searchEvery = 30 * time.Second
 )
 
-// keys sends the typed keys until the terminal is closed, without the escape sequences of function keys, because their
-// bytes look like other keys. A whole escape sequence arrives in one read.
+// keys sends the typed keys until the terminal is closed. It omits the escape sequences of function keys, because the
+// bytes of these sequences look like other keys. A whole escape sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled

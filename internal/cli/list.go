@@ -84,8 +84,8 @@ func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, erro
 	return v.table(items, o, page, !o.noHeaders), nil
 }
 
-// names lists the resources of the items. Like kubectl, names prints a name twice if two namespaces contain resources
-// with this name.
+// names lists the resources of the items. If two namespaces contain resources with the same name, the list contains
+// this name twice, as with kubectl.
 func (v view[T]) names(items []T) string {
 	var out strings.Builder
 	type key struct{ namespace, name string }

@@ -82,8 +82,8 @@ type nodeResponse struct {
 	totals   api.TotalsRecord
 }
 
-// nodes queries all agents, because the node factor compares a node with all other nodes. If the user named a node,
-// nodes returns only this node.
+// nodes queries all agents, because the node factor compares a node with all other nodes. If the user named a node, the
+// result contains only this node.
 func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	found, err := a.agents(ctx, "")
 	if err != nil {

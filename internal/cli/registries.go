@@ -56,7 +56,7 @@ func runRegistries(ctx context.Context, call Call) int {
 }
 
 // registries queries the totals of the past hour. If the past hour contains too few pulls to compare each registry with
-// the other registries of the same node, registries also queries the totals of the 24 hours before the past hour. The
+// the other registries of the same node, the function also queries the totals of the 24 hours before the past hour. The
 // second query excludes agents that did not respond to the first query, so the command waits only once for each of
 // these agents.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {

@@ -130,7 +130,7 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 }
 
 // typoIn returns a hint if a word is similar to a resource type. Otherwise, the result is empty. The argument "taken"
-// states what the command takes the word for. The argument "rest" is the text that follows the type.
+// states how the command interprets the word. The argument "rest" is the text that follows the type.
 func typoIn(word, taken, rest string) string {
 	similar := resourcetype.Similar(word)
 	if similar == "" {

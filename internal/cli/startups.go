@@ -206,9 +206,9 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. above returns the Deployment
-// or the CronJob with the name OWNER, which might own the ReplicaSet or the Job, and the suffix. For other kinds of
-// workloads and other forms of names, above returns zero values.
+// above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. The first result is the
+// Deployment or the CronJob with the name OWNER, which might own the ReplicaSet or the Job. The second result is the
+// suffix. For other kinds of workloads and other forms of names, both results are zero values.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -151,7 +151,7 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, error) {
-	// The flags that ofServer returns configure a direct connection to an agent. Without --server, the command has no
+	// ofServer returns flags that configure a direct connection to an agent. Without --server, the command has no
 	// direct connection: the API server forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
 		return agentAccess{}, fmt.Errorf("--server is required for %s: add --server with the URL of one agent",

@@ -88,8 +88,8 @@ func (a agentQuery) explainWorkload(
 }
 
 // slowestOf returns the slowest start-up. The result can be a start-up in progress, because the age of such a start-up
-// is a lower bound of its duration. If there are other pods, slowestOf ignores failed and deleted pods, because these
-// pods did not complete a start-up.
+// is a lower bound of its duration. slowestOf ignores failed and deleted pods, because these pods did not complete a
+// start-up. If all pods failed or were deleted, the result is the slowest of them.
 func slowestOf(records []api.Record) api.Record {
 	ended := func(r api.Record) bool { return r.State == timeline.StateFailed || r.State == timeline.StateDeleted }
 	if started := slices.DeleteFunc(slices.Clone(records), ended); len(started) > 0 {

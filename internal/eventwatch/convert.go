@@ -27,7 +27,7 @@ const (
 
 // isOversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the
 // API server. The API server checks the Event's namespace and sets its resource version. The client that creates the
-// Event chooses all other texts that oversized checks. In core/v1 Events, the API server does not limit the length of
+// Event chooses all other texts that isOversized checks. In core/v1 Events, the API server does not limit the length of
 // these texts. convertEvent shortens only descriptive texts. If the agent shortened an identifying text, two objects
 // could get the same identity.
 func isOversized(event *corev1.Event) bool {

@@ -183,8 +183,8 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// storeSample stores a sample. If the sample failed, the watches of the pods that no earlier sample covers begin
-// without a sample.
+// storeSample stores a sample. If the sample failed, some watches begin without a sample: the watches of pods that no
+// earlier sample covers.
 func (s *Source) storeSample(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// sharedFrom is the smallest number of requested pods of one namespace that share a watch, unless the namespace is
-	// crowded or wide. Each watch is expensive: opening a watch takes milliseconds of the API server's CPU time, and
-	// for each open watch, the API server decodes every new Event of the namespace, even Events that the watch does not
-	// select.
+	// sharedFrom is the minimum number of pods for a shared watch: if at least sharedFrom pods of one namespace are
+	// requested, these pods share a watch. Crowded and wide namespaces are exceptions. Each watch is expensive: opening
+	// a watch takes milliseconds of the API server's CPU time, and for each open watch, the API server decodes every
+	// new Event of the namespace, even Events that the watch does not select.
 	sharedFrom = 2
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace, all
 	// requested pods share one watch if their number exceeds maxAlone. In a wide namespace, further pods wait until a
@@ -200,8 +200,8 @@ func (s *Source) countWithBothWatches(namespace string) int {
 // time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
 // If the pod's own watch has delivered all existing Events, but is older than the shared watch, addOwnWatch replaces
-// the pod's own watch with a new one. If the pod kept its old watch, this watch could end before it delivers every
-// Event from the time before the shared watch was opened.
+// the pod's own watch with a new one. Otherwise, the old watch could end too early: before it has delivered all Events
+// that are older than the shared watch.
 func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{
 }
 
 // setPosition sets the pod's position if a sample covers the time when the pod arrived. If no sample covers this time
-// and a new sample would be too late, locate clears arrivedAt. The caller must hold the lock.
+// and a new sample would be too late, setPosition clears arrivedAt. The caller must hold the lock.
 func (s *Source) setPosition(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return

@@ -38,7 +38,8 @@ type member struct {
 	pod *request
 	// The watches of the pod have delivered every Event of the pod since the time in the field "since". If Events are
 	// missing, the field "since" is zero.
-	since     time.Time
+	since time.Time
+	// confirmed is true after the session has reported that the watch covers the pod: see reportOrAddOwnWatches.
 	confirmed bool
 	// complete is true if the agent has observed every Event that the watch has received about the pod.
 	complete bool
@@ -53,8 +54,8 @@ func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) 
 	if w.alone == nil {
 		r.cache = newEventCache(s.rememberLimit)
 		r.wideCount.since = r.openedAt
-		// The watch begins with Events from the time since from.since. If the watch begins with all existing Events,
-		// this time is zero, so the first count cannot show that the namespace is crowded.
+		// The watch first delivers older Events, from the instant in from.since onward. If the watch begins with all
+		// existing Events, from.since is zero, so the first count cannot show that the namespace is crowded.
 		r.crowdedCount.since = from.since
 	}
 	for _, one := range s.podStates(w) {
@@ -74,8 +75,7 @@ func (r *watchSession) recordAccepted() {
 	r.source.config.Report(true, r.source.healthText())
 }
 
-// close ends the session. If the field "confirmed" of a pod is true and no other open watch covers the pod, close
-// reports EventsLost.
+// close ends the session. For each confirmed pod that no other open watch covers, it reports EventsLost.
 func (r *watchSession) close(ctx context.Context) {
 	r.source.recordClosed(r.watcher)
 	for _, m := range r.members {
@@ -203,7 +203,7 @@ func (r *watchSession) reportOrAddOwnWatches() {
 	}
 }
 
-// extendDeadlineDuring calls a function that passes on observations, which can take a long time. While the function
+// extendDeadlineDuring calls a function that passes on observations. This call can take a long time. While the function
 // runs, the session receives no Events, so extendDeadlineDuring extends the deadline of r.proof by the duration of the
 // call.
 func (r *watchSession) extendDeadlineDuring(over func()) {

@@ -14,8 +14,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is a share (0 to 1) of the time of the reference pulls. The time that depends on the number of bytes
-	// is the time of the pulls minus pullOverhead for each pull, but at least this share.
+	// The part of the reference pulls' time that depends on the number of bytes is their total time minus pullOverhead
+	// for each pull. leastByBytes is the minimum of this part, as a share (0 to 1) of the total time.
 	leastByBytes = 0.1
 )
 

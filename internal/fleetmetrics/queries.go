@@ -25,8 +25,8 @@ const (
 	byWork     = "cluster, node, pool, work"
 	byWorkload = "cluster, namespace, workload_kind, workload"
 
-	// To compare start-ups, the other nodes or workloads must have at least leastOthers start-ups. To compare work, the
-	// other nodes must have done at least leastOthers units of the same kind of work.
+	// A comparison of start-ups requires that the other nodes or workloads have at least leastOthers start-ups. A
+	// comparison of work requires that the other nodes have done at least leastOthers units of the same kind of work.
 	leastOthers = 5
 )
 
@@ -94,10 +94,10 @@ func (p period) causeQueries() []query {
 	}
 }
 
-// nodeQueries returns queries that compare the work of each node with the work of the other nodes, like the rules, but
-// over the whole period. In the whole period, the other nodes must have done at least leastOthers units of the same
-// kind of work. For each hour, a rule compares a node only if the other nodes did at least leastOthers units of the
-// same kind of work in this hour.
+// nodeQueries returns queries that compare the work of each node with the work of the other nodes. The rules make the
+// same comparison for each hour, and the queries make it for the whole period. A query compares a node only if the
+// other nodes did at least leastOthers units of the same kind of work in the whole period. A rule compares a node only
+// if the other nodes did this amount of work in one hour.
 func (p period) nodeQueries() []query {
 	seconds := p.sumOverTime("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sumOverTime("node_pool_work:podlapse_node_work_units:increase1h", hour)

@@ -27,8 +27,8 @@ const (
 	// keptBuffer is the maximum size in bytes of the buffer that a watch always keeps. A larger buffer costs memory,
 	// but a new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
-	// largeUnused is the number of consecutive events of at most keptBuffer bytes after which a watch releases a larger
-	// buffer.
+	// After largeUnused consecutive events of at most keptBuffer bytes, a watch releases a buffer that is larger than
+	// keptBuffer.
 	largeUnused = 32
 )
 

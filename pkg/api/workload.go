@@ -19,8 +19,8 @@ type WorkloadRecord struct {
 	// WhatIf contains the changes that would make the start-ups faster. The change that saves the most time in all
 	// start-ups together comes first.
 	WhatIf []WhatIfMean `json:"what_if"`
-	// WhatIfUnknown contains the changes without a prediction in any start-up, although the change might save much time
-	// in at least half of the start-ups.
+	// WhatIfUnknown contains the changes that might save much time in at least half of the start-ups, but that have no
+	// prediction in any start-up.
 	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 

@@ -15,9 +15,9 @@ import (
 // and images that an administrator pinned (containerd 1.7 and later, internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// If the runtime does not pull the sandbox image, the time from the request for a sandbox to the creation of its
-// container is usually shorter than shortStart. After such a short time, the agent does not query the runtime's images
-// again if it knows that the sandbox image was already on the node.
+// The time from the request for a sandbox to the creation of its container is usually shorter than shortStart, unless
+// the runtime pulls the sandbox image. The agent does not query the runtime's images again if two conditions are met:
+// this time was shorter than shortStart, and the agent knows that the sandbox image was already on the node.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.

@@ -8,8 +8,8 @@ import (
 
 // sliDuration returns the start-up duration as Kubernetes' service level indicator defines it (kubernetes/community,
 // sig-scalability/slos/pod_startup_latency.md). The duration is the time from the creation of the pod until all its
-// main containers and sidecars have started, without image pulls and the runs of init containers. If the duration is
-// unknown, the second result is false. Possible reasons for an unknown duration: a main container or sidecar has not
+// main containers and sidecars have started. Image pulls and the runs of init containers do not count. If the duration
+// is unknown, the second result is false. Possible reasons for an unknown duration: a main container or sidecar has not
 // started, the phases of a span (timeline.Span) are unknown, or a span can contain both excluded phases and counted
 // phases.
 //

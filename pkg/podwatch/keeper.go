@@ -7,8 +7,7 @@ import (
 )
 
 // Keeper keeps whole pod objects. Pack and Verified can run at the same time as any other method. The type Pods calls
-// all methods except Pack and Verified only on the goroutine of Run, or while Pods holds its lock. The methods must not
-// block.
+// the other methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
 	// Pack converts an object before the type Pods drops most of the object's fields. Pack must not change or keep the
 	// object. The argument "labels" has the format of timeline.Pod.Labels. Later, the type Pods calls the returned

@@ -21,9 +21,9 @@ const podTemplateHash = "pod-template-hash"
 // revision.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge is the maximum time between the scheduled time in the name of a CronJob's Job and the creation of the pod.
-// The limit excludes most other numbers at the end of a name. A Job can create a pod long after the scheduled time, for
-// example because an earlier pod failed. After maxJobAge, OwnerOf returns the Job.
+// The name of a CronJob's Job contains a scheduled time. maxJobAge is the maximum time from the scheduled time to the
+// creation of the pod. The limit excludes most other numbers at the end of a name. A Job can create a pod long after
+// the scheduled time, for example because an earlier pod failed. After maxJobAge, OwnerOf returns the Job.
 const maxJobAge = 24 * time.Hour
 
 // maxCronJobName is the maximum length of a CronJob's name. The API server refuses longer names.

@@ -23,8 +23,8 @@ type podStore struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]seenPod // by UID, because a new pod can replace a pod with the same name between two lists
-	// mirrorOf maps the runtime's UID of a static pod to the UID of its mirror pod. In the map seen, the key of a
-	// mirror pod is the mirror pod's own UID.
+	// mirrorOf maps the runtime's UID of a static pod to the UID of its mirror pod. The map "seen" contains mirror pods
+	// under their own UIDs.
 	mirrorOf map[string]string
 	// Until the first list, knownBefore holds the UIDs of pods that a previous agent observed. The store does not know
 	// the last states of these pods. So if such a pod still exists, the store passes an observation to Observe.

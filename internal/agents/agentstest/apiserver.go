@@ -85,8 +85,9 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.refuse = policy
 }
 
-// Hang makes the server leave some requests without a response until the client gives up, like an API server whose
-// network cannot reach pods. The function "policy" returns true for each request that must not get a response.
+// Hang makes the server send no response to some requests, until the client gives up. An API server whose network
+// cannot reach pods behaves in the same way. The function "policy" returns true for each request that must not get a
+// response.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
