@@ -25,7 +25,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // querySlots limits the number of queries at the same time.
 type querySlots struct {
-	busy   chan struct{} // capacity AtOnce; contains an element for each running query that has no element in "silent"
+	busy   chan struct{} // capacity AtOnce; contains one element for each running query without an element in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 

@@ -84,8 +84,8 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes to standard error the errors of the agents that did not respond. noteFailed also writes the number
-// of agents that the command could not query in time, and the number of pods that a list omits.
+// noteFailed writes three things to standard error: the errors of at most maxFailures agents, the number of agents
+// that the command could not query in time, and the number of pods that a list omits.
 func (a agentQuery) noteFailed(failed []error) {
 	unresponsive, late := 0, 0
 	for _, err := range failed {

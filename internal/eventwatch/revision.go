@@ -19,16 +19,16 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// usualAge is the preferred minimum age of a sample when a pod arrives. If a sample is at least this old, the agent
-	// assumes that the sample is older than all Events of the pod. A younger sample might be newer than the pod's first
-	// Event: the kubelet's timestamps have a resolution of one second, and the pod watch can deliver the pod late. If
-	// all usable samples are younger than usualAge, the Event watch begins at the oldest of them.
+	// When a pod arrives, a sample should be at least usualAge old. If a sample is at least this old, the agent assumes
+	// that the sample is older than all Events of the pod. A younger sample might be newer than the pod's first Event:
+	// the kubelet's timestamps have a resolution of one second, and the pod watch can deliver the pod late. If all
+	// usable samples are younger than usualAge, the Event watch begins at the oldest of them.
 	usualAge = 2 * time.Second
-	// maxBefore is the maximum age of a usable sample when a pod arrives. For a watch that begins at an older revision,
-	// etcd must read more revisions.
+	// When a pod arrives, a sample is usable only if its age is at most maxBefore. For a watch that begins at an older
+	// revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// maxAfter is how long after the arrival of a pod a new sample is still usable for this pod. The kubelet takes a
-	// few tenths of a second to create the pod's first Event.
+	// A new sample is usable for a pod only if the sample is taken at most maxAfter after the pod arrived. The kubelet
+	// takes a few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent takes samples for new pods after the latest request for a pod's Events. On a node
 	// where no start-up needs Events, for example because all images are present, the agent takes no samples.

@@ -128,9 +128,9 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 }
 
 // handleError handles an error that ended a watch. dropExpired handles an expired revision, unless the watch has
-// delivered a newer Event. The result is true only if the API server reports the expired revision before the agent
-// calls recordAccepted: then the error is not a failure. A slow API server can also report the expired revision after
-// this call.
+// delivered a newer Event. The result is true if the error is not a failure: the API server reported an expired
+// revision before the agent called recordAccepted. A slow API server can also report an expired revision later, which
+// is a failure.
 func (s *Source) handleError(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

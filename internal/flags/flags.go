@@ -112,8 +112,8 @@ func withDashes(name string) string {
 
 // parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
 // last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. A valid value after a switch is the value of the switch. If the command accepts arguments and the word
-// after a switch is not a valid value, this word is an argument.
+// problems. The word after a switch is the value of the switch, with one exception: if the command accepts arguments, a
+// word that is not a valid value is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)
