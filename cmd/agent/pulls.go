@@ -31,9 +31,9 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 	}
 }
 
-// boundOpenPhases splits a pod's phase in progress if the runtime is downloading or unpacking an image of the starting
-// pod: see livepull.Snapshot.Bound. It queries the runtime only if a download can change the phase in progress of at
-// least one timeline. If the agent is stopping, boundOpenPhases returns the timelines unchanged.
+// boundOpenPhases splits the phase in progress of each starting pod whose image the runtime is downloading or
+// unpacking: see livepull.Snapshot.Bound. It queries the runtime only if a download can change the phase in progress of
+// at least one timeline. If the agent is stopping, boundOpenPhases returns the timelines unchanged.
 func (pulls livePullsFunc) boundOpenPhases(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines

@@ -17,7 +17,7 @@ import (
 // silent.
 const AtOnce = 16
 
-// unreadyLimit is the maximum time that Each waits for an agent whose pod is not ready, if Each queries several agents.
+// If Each queries several agents, unreadyLimit is the maximum time that it waits for an agent whose pod is not ready.
 const unreadyLimit = 2 * time.Second
 
 // ErrNotQueried means that the context ended before Each queried the agent.

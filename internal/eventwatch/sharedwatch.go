@@ -200,8 +200,8 @@ func (s *Source) countWithBothWatches(namespace string) int {
 // time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
 // If the pod's own watch has delivered all existing Events, but is older than the shared watch, addOwnWatch replaces
-// the pod's own watch with a new one. Otherwise, the old watch could end too early: before it has delivered all Events
-// that are older than the shared watch.
+// the pod's own watch with a new one. Without this replacement, the old watch could end too early: before it has
+// delivered all Events that are older than the shared watch.
 func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

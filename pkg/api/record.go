@@ -156,9 +156,9 @@ type PullRecord struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
-	// Sized is true if the pull downloaded content, Pull is known, and Download.Bytes is known and belongs to this pull
-	// alone. If Sized is false, Download.Bytes divided by Pull is not the speed of the registry. See
-	// timeline.Pull.Sized.
+	// Sized is true if three conditions are met: the pull downloaded content, Pull is known, and Download.Bytes is
+	// known and belongs to this pull alone. If Sized is false, Download.Bytes divided by Pull is not the speed of the
+	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
 	// BlockedBy identifies a pull of another pod: the pull that delayed this pull the longest in the node's queue.
 	// BlockedBy can be a pull of the same image.
