@@ -43,12 +43,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
-				"phase. If all these phases have the same cause, the time counts for the first phase; \"kubelet\" and "+
-				"\"runtime\" are one cause here. If the phases are pull and unpack, the time counts for "+
-				"\"image_pull\". If all of them belong to the setup of the sandbox, the time counts for "+
-				"\"sandbox_setup\". Otherwise, the time counts for \"unattributed\", as time without evidence does. "+
-				"Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, one phase gets their total time. "+
+				"The first of these rules that applies decides which one. (1) All phases have the same cause: the "+
+				"first phase. Here, \"kubelet\" and \"runtime\" are one cause. (2) The phases are pull and unpack: "+
+				"\"image_pull\". (3) All phases belong to the setup of the sandbox: \"sandbox_setup\". (4) In all "+
+				"other cases: \"unattributed\", which also has the time without evidence. Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
