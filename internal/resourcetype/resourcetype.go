@@ -50,8 +50,8 @@ func KindOf(word string) (kind string, known bool) {
 }
 
 // Similar returns the name of a resource type that differs from the word in at most one or two letters. The result is
-// empty if there is no such name. Similar ignores names of up to three letters: prod, for example, is similar to pod,
-// but is usually a namespace.
+// empty if there is no such name. Similar ignores names of up to three letters, because many words are similar to them.
+// For example, prod is similar to pod, but is usually a namespace.
 func Similar(word string) string {
 	word = strings.ToLower(word)
 	best, least := "", maxDistance+1

@@ -116,8 +116,8 @@ func (t *Tally) forget(now time.Time) {
 }
 
 // leastClockChange is the smallest change of the wall clock, compared with the monotonic clock, that proves that the
-// clock was set. If nobody sets the clock, the readings still differ by a few nanoseconds, because time.Now reads one
-// clock after the other.
+// clock was set. Without such a change, the readings differ by a few nanoseconds, because time.Now reads the two clocks
+// one after the other.
 const leastClockChange = time.Millisecond
 
 // beganAt converts t.began to the current setting of the agent's clock. If the clock was set after this agent started,
