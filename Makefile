@@ -29,7 +29,7 @@ SCENARIOS := rollout install runtime-proxy command-line revisions documentation 
 # The number of commits and the day of the year determine the turn of this run. $(call TURN,NUMBER) is a number from 1 to
 # NUMBER.
 TURN = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
-# Each run of `make test` runs only one of these groups of slow scenarios, so that `make test` takes less than 40 minutes.
+# Each run of `make test` runs only one of these groups of scenarios, so that `make test` takes less time.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
 ROTATION := alerts stream-truth+prometheus restart+documentation unpack+node-health+probes+annotations \
 	rollout+otlp+termination+rollout-trace+life-trace+node-impersonation

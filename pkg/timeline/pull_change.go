@@ -18,7 +18,7 @@ func phasesOfChange() []Phase {
 
 // findUnclearChanges finds the containers for which the evidence does not show which phases belong to which image. A
 // container's changes are unclear if its image changed and one of these conditions is true:
-//   - The agent did not observe the change, and knows of it only from an Event about another image.
+//   - The agent did not observe the change, and infers it from the pod's generation or from an Event.
 //   - The container has its earlier image again.
 //   - The container ran before the change, or more than once.
 //   - Several requests for different images were repeated, so that their Events have the same counts.

@@ -102,7 +102,7 @@ func (t Timeline) imagesOf(spans []Span) int {
 	var images []string
 	for _, s := range spans {
 		image := s.Container
-		if p := t.pullBehind(s); p != nil && p.Image != "" {
+		if p := t.pullBehind(s); p != nil && p.Image != imagepull.UnknownImage {
 			image = p.Image
 		}
 		if !slices.Contains(images, image) {
